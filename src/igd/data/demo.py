@@ -1,0 +1,108 @@
+"""A small, real data set that comes with the package: crops of one photograph of a brick wall, and defects made on it.
+
+brick.png is a CC0 photograph (cc0textures, 'Bricks25', as prepared by the scikit-image project). Training crops come from its
+left part, mirrored at random, test crops from its right part: no pixel is in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFilter
+
+SIDE = 192  # of a crop
+BORDER = 320  # columns left of it are for training
+TRAINING, TEST_GOOD, TEST_EACH = 120, 24, 8  # images: training, normal test, and test of each defect
+
+Pixels = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+
+
+def make_demo(folder: Path, seed: int = 0) -> Path:
+    """Write the data set in MVTec's layout: train/good, test/good, test/<defect>, ground_truth/<defect>."""
+    chance = np.random.default_rng(seed)
+    wall = _wall()
+    for n in range(TRAINING):
+        _save(_crop(wall[:, :BORDER], chance), folder / "train" / "good" / f"{n:03d}.png")
+    for n in range(TEST_GOOD):
+        _save(_crop(wall[:, BORDER:], chance), folder / "test" / "good" / f"{n:03d}.png")
+    for name, make in DEFECTS.items():
+        for n in range(TEST_EACH):
+            image, mask = make(_crop(wall[:, BORDER:], chance), chance)
+            _save(image, folder / "test" / name / f"{n:03d}.png")
+            _save((mask * 255).astype(np.uint8), folder / "ground_truth" / name / f"{n:03d}_mask.png")
+    return folder
+
+
+def _wall() -> Pixels:
+    with as_file(files("igd.data") / "brick.png") as path, Image.open(path) as photograph:
+        return np.asarray(photograph.convert("L"))
+
+
+def _crop(part: Pixels, chance: np.random.Generator) -> Pixels:
+    """A crop at a random place, mirrored at random, under slightly different light, with a little sensor noise."""
+    top = chance.integers(0, part.shape[0] - SIDE + 1)
+    left = chance.integers(0, part.shape[1] - SIDE + 1)
+    crop = part[top : top + SIDE, left : left + SIDE].astype(np.float64)
+    if chance.random() < 0.5:
+        crop = crop[:, ::-1]
+    lit = crop * chance.uniform(0.95, 1.05) + chance.normal(0, 1.5, crop.shape)
+    return lit.clip(0, 255).round().astype(np.uint8)
+
+
+def _draw(paint: Callable[[ImageDraw.ImageDraw], None], softness: float) -> NDArray[np.float64]:
+    """How much of a defect is at each pixel, 0 to 1, from a shape painted in white."""
+    canvas = Image.new("L", (SIDE, SIDE), 0)
+    paint(ImageDraw.Draw(canvas))
+    return np.asarray(canvas.filter(ImageFilter.GaussianBlur(softness)), dtype=np.float64) / 255
+
+
+def _blend(image: Pixels, colour: NDArray[np.float64] | float, amount: NDArray[np.float64]) -> tuple[Pixels, Mask]:
+    mixed = image * (1 - amount) + colour * amount
+    return mixed.clip(0, 255).round().astype(np.uint8), amount > 0.25
+
+
+def _crack(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+    """A dark line that wanders across bricks and mortar."""
+    heading = chance.uniform(0, 2 * np.pi)
+    points = [chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)]
+    for _ in range(14):
+        heading += chance.normal(0, 0.5)
+        points.append(points[-1] + 6 * np.array([np.cos(heading), np.sin(heading)]))
+    line = [(float(x), float(y)) for x, y in points]
+    return _blend(image, 25.0, _draw(lambda draw: draw.line(line, fill=255, width=4), 0.7))
+
+
+def _stain(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+    """A light, soft-edged blotch, as of lime."""
+    x, y = chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
+    spots = [(x + dx, y + dy, r) for dx, dy, r in chance.uniform((-12, -12, 7), (12, 12, 14), (5, 3))]
+
+    def paint(draw: ImageDraw.ImageDraw) -> None:
+        for left, top, radius in spots:
+            draw.ellipse((left - radius, top - radius, left + radius, top + radius), fill=200)
+
+    return _blend(image, 205.0, _draw(paint, 3))
+
+
+def _turned(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+    """A piece of the wall laid the wrong way round: right material, wrong structure."""
+    size = 56
+    top, left = chance.integers(16, SIDE - size - 16, 2)
+    amount = _draw(lambda draw: draw.rectangle((left, top, left + size, top + size), fill=255), 0.7)
+    other = np.zeros((SIDE, SIDE))
+    piece = slice(top, top + size + 1), slice(left, left + size + 1)
+    other[piece] = np.rot90(image[piece])
+    return _blend(image, other, amount)
+
+
+DEFECTS = {"crack": _crack, "stain": _stain, "turned": _turned}
+
+
+def _save(pixels: Pixels, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path)

@@ -1,0 +1,75 @@
+"""Image files: finding them, and decoding each into 8-bit RGB pixels or a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from igd.errors import UserError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+LARGEST = 100_000_000  # pixels; a picture that claims more is more likely an attack than a photograph
+DECODERS = 4  # threads; Pillow decodes outside the interpreter's lock
+
+Image.MAX_IMAGE_PIXELS = LARGEST
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class UnreadableImage(UserError):
+    """A file that is called an image and can't be decoded as one."""
+
+
+def find_images(folder: Path) -> list[Path]:
+    """Every image file in a folder and the folders in it, in a stable order."""
+    if not folder.exists():
+        raise UserError(f"{folder}: no such folder")
+    if folder.is_file():
+        return [folder]
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    if not found:
+        looked_for = " ".join(SUFFIXES)
+        raise UserError(f"{folder}: no images found (looked for {looked_for}); is this the folder with the pictures?")
+    return found
+
+
+def read_image(path: Path) -> Image.Image:
+    """Decode a file to 8-bit RGB, upright as its EXIF tag says."""
+    try:
+        with Image.open(path) as opened:
+            if opened.width * opened.height > LARGEST:
+                raise UnreadableImage(f"{path}: {opened.width}x{opened.height} pixels are more than {LARGEST:,}")
+            return to_rgb(ImageOps.exif_transpose(opened))
+    except UnidentifiedImageError:
+        raise UnreadableImage(f"{path}: not an image, whatever its name says") from None
+    except Image.DecompressionBombError:
+        raise UnreadableImage(f"{path}: more than {LARGEST:,} pixels") from None
+    except (OSError, SyntaxError, ValueError, EOFError) as error:  # Pillow raises all of these for damaged files
+        if isinstance(error, UserError):
+            raise
+        raise UnreadableImage(f"{path}: can't be decoded ({error})") from None
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """8-bit RGB of any mode; 16-bit greys are scaled, not clipped."""
+    if image.mode.startswith("I") or image.mode == "F":
+        pixels = np.asarray(image, dtype=np.float64)
+        full = 255.0 if pixels.max(initial=0) <= 255 else 65535.0
+        image = Image.fromarray((pixels.clip(0, full) * (255 / full)).round().astype(np.uint8))
+    return image.convert("RGB")
+
+
+def in_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Apply `function` to each item in a few threads; results come in order, and only a few are held at once."""
+    with ThreadPoolExecutor(DECODERS) as pool:
+        ahead = 4 * DECODERS
+        waiting = [pool.submit(function, item) for item in items[:ahead]]
+        for index in range(len(items)):
+            yield waiting[index % ahead].result()
+            if index + ahead < len(items):
+                waiting[index % ahead] = pool.submit(function, items[index + ahead])

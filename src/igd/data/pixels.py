@@ -1,0 +1,48 @@
+"""Pixels to tensors and back: normalisation, patches, and maps of patches laid over the image."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+RGB_MEAN, RGB_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as MS-SSIM's pixel range assumes
+GREY_MEAN, GREY_STD = (0.449,), (0.226,)  # their means
+
+
+def normalise(pixels: Tensor) -> Tensor:
+    """8-bit pixels (b, c, h, w) as the float images the networks see, in the memory layout they are fastest in."""
+    mean, std = (GREY_MEAN, GREY_STD) if pixels.shape[1] == 1 else (RGB_MEAN, RGB_STD)
+    scale = torch.tensor(std).view(1, -1, 1, 1) * 255
+    shift = torch.tensor(mean).view(1, -1, 1, 1) * 255
+    return ((pixels.float() - shift) / scale).contiguous(memory_format=torch.channels_last)
+
+
+class PatchSamples:
+    """Every patch of every image as one long list of training samples, cut out only when asked for.
+
+    With `side` equal to the image's, a 'patch' is the whole image: the global model is the case of one patch an image.
+    """
+
+    def __init__(self, pixels: Tensor, side: int, stride: int) -> None:
+        self.patches = pixels.unfold(2, side, stride).unfold(3, side, stride)  # a view: (n, c, rows, columns, side, side)
+        self.rows, self.columns = self.patches.shape[2:4]
+
+    def __len__(self) -> int:
+        return len(self.patches) * self.rows * self.columns
+
+    def __getitem__(self, indices: Tensor) -> Tensor:
+        image = indices // (self.rows * self.columns)
+        row = indices // self.columns % self.rows
+        column = indices % self.columns
+        return normalise(self.patches[image, :, row, column])
+
+
+def lay_over(maps: Tensor, stride: int) -> Tensor:
+    """Maps of an image's patches (b, rows, columns, side, side) as one map of the image, the mean where they overlap."""
+    count, rows, columns, side, _ = maps.shape
+    size = (side + stride * (rows - 1), side + stride * (columns - 1))
+    stacked = maps.permute(0, 3, 4, 1, 2).reshape(count, side * side, rows * columns)
+    total = F.fold(stacked, size, side, stride=stride)
+    times = F.fold(torch.ones_like(stacked[:1]), size, side, stride=stride)
+    return (total / times)[:, 0]

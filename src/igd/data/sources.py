@@ -1,0 +1,200 @@
+"""What people have (a folder, a list of files, arrays) as images to learn from or to judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from igd.data.geometry import Geometry
+from igd.data.images import UnreadableImage, find_images, in_parallel, read_image
+from igd.errors import UserError
+from igd.progress import Progress
+
+NORMAL_NAMES = ("good", "normal")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Images by number: their names, and how to read one."""
+
+    names: list[str]
+    read: Callable[[int], Image.Image]
+    described: str  # for error messages: 'parts/good', 'the array'
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def subset(self, numbers: Sequence[int]) -> Source:
+        return Source([self.names[n] for n in numbers], lambda n: self.read(numbers[n]), self.described)
+
+
+def as_source(images: Any) -> Source:
+    """A folder, a file, a list of files, an array (n, h, w[, 3]) or a list of arrays, behind one interface."""
+    if isinstance(images, Source):
+        return images
+    if isinstance(images, str | Path):
+        return _files(find_images(Path(images)), str(images))
+    if isinstance(images, np.ndarray):
+        return _arrays(images, "the array")
+    if isinstance(images, Iterable):
+        listed = list(images)
+        if listed and all(isinstance(item, str | Path) for item in listed):
+            return _files([Path(item) for item in listed], "the list of files")
+        if all(isinstance(item, np.ndarray) for item in listed):
+            return _arrays(listed, "the list of arrays")
+    raise UserError(
+        f"images of type {type(images).__name__} can't be read; "
+        "give a folder, a list of files, or an array of shape (n, height, width) or (n, height, width, 3)"
+    )
+
+
+def _files(paths: list[Path], described: str) -> Source:
+    return Source([str(path) for path in paths], lambda n: read_image(paths[n]), described)
+
+
+def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> Source:
+    if isinstance(arrays, np.ndarray) and arrays.ndim not in (3, 4):
+        raise UserError(
+            f"{described}: shape {arrays.shape} is not (n, height, width) or (n, height, width, 3); "
+            "reshape your data to images"
+        )
+    for array in arrays:
+        if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3)) or 0 in array.shape:
+            raise UserError(f"{described}: an image of shape {array.shape} is not (height, width) or (height, width, 3)")
+    names = [str(number) for number in range(len(arrays))]
+    return Source(names, lambda n: Image.fromarray(to_bytes(arrays[n], described)), described)
+
+
+def to_bytes(array: NDArray[Any], described: str) -> NDArray[np.uint8]:
+    """8-bit pixels of an array that is 8-bit already, or of floats between 0 and 1."""
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.dtype == np.uint8:
+        return array
+    if array.dtype.kind not in "bf":
+        raise UserError(f"{described}: pixels of type {array.dtype} are ambiguous; convert them to uint8")
+    if not np.isfinite(array).all():
+        raise UserError(f"{described}: holds NaN or infinity; every pixel must be a number")
+    if array.min() < 0 or array.max() > 1:
+        raise UserError(f"{described}: floats must lie between 0 and 1, not {array.min():g} and {array.max():g}")
+    return (array * 255.0).round().astype(np.uint8)
+
+
+@dataclass
+class ImageSet:
+    """Decoded images at the size the model looks at."""
+
+    pixels: Tensor  # uint8, (n, channels, side, side)
+    names: list[str]
+    sizes: list[tuple[int, int]]  # width and height of each original
+    skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def subset(self, numbers: Tensor) -> ImageSet:
+        return ImageSet(self.pixels[numbers], [self.names[n] for n in numbers], [self.sizes[n] for n in numbers])
+
+
+def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress: Progress) -> ImageSet:
+    """Decode every image once, in parallel. An unreadable one is named and left out or, if `strict`, refused."""
+    squares, names, sizes, skipped = [], [], [], []
+    for name, decoded in progress.track(_squares(source, geometry), len(source), "reading images"):
+        if isinstance(decoded, UnreadableImage):
+            if strict:
+                raise decoded
+            skipped.append(str(decoded))
+            continue
+        square, size = decoded
+        squares.append(square)
+        names.append(name)
+        sizes.append(size)
+    if not squares:
+        raise UserError(f"{source.described}: none of the {len(source)} images can be read; the first: {skipped[0]}")
+    return ImageSet(stack(squares), names, sizes, skipped)
+
+
+def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
+    def read(number: int) -> Any:
+        try:
+            image = source.read(number)
+        except UnreadableImage as error:
+            return error
+        return geometry.to_square(image), image.size
+
+    yield from zip(source.names, in_parallel(read, range(len(source))), strict=True)
+
+
+def stack(squares: Sequence[NDArray[np.uint8]]) -> Tensor:
+    """Square pixels (side, side[, 3]) as one uint8 tensor (n, channels, side, side)."""
+    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
+    return torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous()
+
+
+def check_one_size(images: ImageSet, source: Source) -> None:
+    """Refuse a training set of several sizes: in a set of one product it is usually a mistake, and stretching hides it."""
+    sizes = Counter(images.sizes)
+    if len(sizes) > 1:
+        (usual, count), (other, _) = sizes.most_common(2)
+        example = images.names[images.sizes.index(other)]
+        raise UserError(
+            f"{source.described}: images of {len(sizes)} different sizes ({count} are {usual[0]}x{usual[1]}, but {example} is "
+            f"{other[0]}x{other[1]}); if that is right, say how they become one size: resize, crop or letterbox (--fit)"
+        )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A test image and what is known about it."""
+
+    path: Path
+    defect: str  # 'good', or the name of its defect
+    mask: Path | None = None  # where the defect is; None: nowhere, or not known
+
+    @property
+    def label(self) -> int:
+        """1 for an anomalous image."""
+        return int(self.defect not in NORMAL_NAMES)
+
+
+def training_folder(path: Path) -> Path:
+    """`path`, or the normal training images in it where it is a category in MVTec's layout."""
+    normal = path / "train" / "good"
+    return normal if normal.is_dir() else path
+
+
+def labelled_samples(path: Path) -> list[Sample]:
+    """Test images in MVTec's layout: test/good, test/<defect>, ground_truth/<defect>/*_mask.png."""
+    if not path.is_dir():
+        raise UserError(f"{path}: no such folder")
+    test = path / "test" if (path / "test").is_dir() else path
+    kinds = sorted(folder for folder in test.iterdir() if folder.is_dir())
+    if not any(folder.name in NORMAL_NAMES for folder in kinds):
+        raise UserError(f"{path}: no folder of normal test images found (looked for {test / 'good'})")
+    if len(kinds) < 2:
+        raise UserError(f"{path}: no folder of anomalous test images beside {test / kinds[0].name}; AUC needs both kinds")
+    samples = []
+    for folder in kinds:
+        for image in find_images(folder):
+            mask = test.parent / "ground_truth" / folder.name / f"{image.stem}_mask.png"
+            samples.append(Sample(image, folder.name, mask if mask.is_file() else None))
+    return samples
+
+
+def read_mask(path: Path, size: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which pixels are anomalous, (height, width)."""
+    mask = read_image(path).convert("L")
+    if mask.size != size:
+        raise UserError(
+            f"{path}: the mask is {mask.width}x{mask.height}, its image {size[0]}x{size[1]}; they must be of one size"
+        )
+    return np.asarray(mask) > 127

@@ -1,0 +1,392 @@
+"""The detector: global and local models behind scikit-learn's contract, calibrated on held-out normal images."""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from igd.calibration import choose_rate, p_values, threshold
+from igd.checkpoint import Checkpoint, fingerprint
+from igd.data.geometry import FITS, Fit, Geometry
+from igd.data.images import UnreadableImage, in_parallel
+from igd.data.sources import ImageSet, Source, as_source, check_one_size, decode, stack
+from igd.errors import Interrupted, UserError
+from igd.files import check_writable
+from igd.method.em import TrainingState, generator
+from igd.method.health import check_scores, snapshot
+from igd.modelfile import StoredModel, read_model, write_model
+from igd.progress import Progress
+from igd.recipes import LARGE_SIDE, SMALL_LIMIT, SMALL_SIDE, ScaleSettings, find_objective, find_recipe
+from igd.scale import Scale
+from igd.version import __version__
+
+CHECKPOINT_SECONDS = 30.0  # between two checkpoints
+PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the detector says about one image."""
+
+    name: str
+    score: float  # in [0, 1], grows with abnormality
+    p_value: float  # share of normal images that look at least as anomalous
+    is_anomalous: bool  # at the detector's false-alarm rate
+    map: NDArray[np.float32]  # the size of the image, in [0, 1]
+    terms: dict[str, float]  # l_r and l_h of each scale
+
+
+class IGD(BaseEstimator):
+    """Interpolated Gaussian descriptor: learns normal images, scores new ones and shows where they deviate.
+
+    >>> from igd import IGD
+    >>> detector = IGD().fit("parts/good")                # doctest: +SKIP
+    >>> detector.predict("parts/new/0001.png").score      # doctest: +SKIP
+
+    `predict` gives a `Prediction` for one image and a list of them for several. `score_samples` and
+    `decision_function` have scikit-learn's signs: the lower, the more anomalous, and below 0 is an alarm.
+    """
+
+    def __init__(
+        self,
+        recipe: str = "fast",
+        objective: str = "igd",
+        scales: tuple[str, ...] | None = None,  # None: all that the recipe has for images of this size
+        image_size: int | None = None,  # side of the square the model sees; None: 32 for small images, else 256
+        fit_to: Fit | None = None,  # resize, crop or letterbox; None: resize, and the training images have one size
+        epochs: int | None = None,  # passes over the images; None: the recipe's, as for all below
+        steps: int | None = None,  # batches, instead of epochs
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        width: int | None = None,
+        calibration: float = 0.2,  # share of the images held out for the threshold
+        max_false_alarms: float | None = None,  # None: 0.05, or the lowest rate the held-out images can promise
+        seed: int = 0,
+        device: str = "cpu",  # cpu, cuda, mps or auto
+        precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true",
+        strict: bool = False,  # refuse unreadable images instead of leaving them out
+    ) -> None:
+        self.recipe = recipe
+        self.objective = objective
+        self.scales = scales
+        self.image_size = image_size
+        self.fit_to = fit_to
+        self.epochs = epochs
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.width = width
+        self.calibration = calibration
+        self.max_false_alarms = max_false_alarms
+        self.seed = seed
+        self.device = device
+        self.precision = precision
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> IGD:
+        """Learn from normal images: a folder, a list of files, or an array (n, h, w[, 3]); `y` is ignored.
+
+        With `checkpoint`, the run is written there now and then, and when `stop` says so it ends with `Interrupted`;
+        the same call with `resume=True` takes it up and ends exactly where it would have ended without the stop.
+        """
+        started, progress = time.time(), progress or Progress()
+        objective = find_objective(self.objective)
+        source = as_source(X)
+        images, settings = self._read(source, progress)
+        held_out = self._hold_out(len(images))
+        self.false_alarm_rate_ = choose_rate(self.max_false_alarms, int(held_out.sum()))
+        training = images.subset((~held_out).nonzero().flatten())
+        described = {"parameters": self.get_params(), "scales": [asdict(each) for each in settings]}
+        saved = Checkpoint(checkpoint, fingerprint(described, training.pixels)) if checkpoint else None
+        if saved and resume and not saved.load():
+            progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
+
+        self.geometry_ = Geometry(images.pixels.shape[-1], self.fit_to or "resize")
+        self.scales_ = []
+        for each in settings:
+            scale = Scale(each, objective, self.geometry_.side, images.pixels.shape[1])
+            for message in self._train(scale, training.pixels, saved, progress, stop):
+                warnings.warn(f"{each.name} model: {message}", stacklevel=2)
+            self.scales_.append(scale)
+
+        self._calibrate(images.subset(held_out.nonzero().flatten()), progress)
+        self.provenance_ = {
+            "made_by": f"igd {__version__}",
+            "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "seconds": round(time.time() - started, 1),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "threads": torch.get_num_threads(),
+            "source": source.described,
+            "images": len(training),
+            "calibration_images": int(held_out.sum()),
+            "skipped": images.skipped,
+            "fingerprint": fingerprint(described, training.pixels),
+        }
+        if saved:
+            saved.remove()
+        return self
+
+    def _read(self, source: Source, progress: Progress) -> tuple[ImageSet, list[ScaleSettings]]:
+        """The images at the model's size, and the settings of the scales that will look at them."""
+        if self.fit_to is not None and self.fit_to not in FITS:
+            raise UserError(f"images can't be fitted by {self.fit_to!r}; there are {', '.join(FITS)}")
+        if len(source) < 3:
+            raise UserError(f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, better 100")
+        recipe = find_recipe(self.recipe)
+        shorter = min(_first_readable(source).size)
+        side = self.image_size or (SMALL_SIDE if shorter <= SMALL_LIMIT else LARGE_SIDE)
+        available = recipe.small if side <= SMALL_LIMIT else recipe.large
+        wanted = self.scales or tuple(each.name for each in available)
+        unknown = set(wanted) - {each.name for each in available}
+        if unknown:
+            names = ", ".join(each.name for each in available)
+            raise UserError(f"no scale is called {', '.join(sorted(unknown))} for images of {side} pixels; there are {names}")
+        settings = [self._override(each) for each in available if each.name in wanted]
+        for each in settings:
+            Scale.check(each, side)
+        images = decode(source, Geometry(side, self.fit_to or "resize"), strict=self.strict, progress=progress)
+        for message in images.skipped:
+            progress.say(f"left out: {message}")
+        if self.fit_to is None:
+            check_one_size(images, source)
+        _check_large_enough(images, settings)
+        if len(images) < 3:
+            raise UserError(f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are needed")
+        return images, settings
+
+    def _override(self, settings: ScaleSettings) -> ScaleSettings:
+        """The recipe's settings with what the user set in their place."""
+        own = {name: getattr(self, name) for name in ("epochs", "steps", "batch_size", "learning_rate", "width")}
+        own = {name: value for name, value in own.items() if value is not None}
+        for name, value in own.items():
+            if value <= 0:
+                raise UserError(f"{name} is {value}; it must be positive")
+        width = own.pop("width", settings.width)
+        if "epochs" in own:
+            own.setdefault("steps", None)
+        return replace(settings, training=replace(settings.training, seed=self.seed, **own), width=width)
+
+    def _hold_out(self, count: int) -> Tensor:
+        """Which images are kept from training, for calibration."""
+        if not 0 < self.calibration < 1:
+            raise UserError(f"calibration is {self.calibration}; it is a share of the images, between 0 and 1")
+        kept = min(max(1, round(self.calibration * count)), count - 2)
+        mask = torch.zeros(count, dtype=torch.bool)
+        mask[torch.randperm(count, generator=generator(self.seed, "hold out"))[:kept]] = True
+        return mask
+
+    def _train(
+        self, scale: Scale, pixels: Tensor, saved: Checkpoint | None, progress: Progress, stop: Callable[[], bool]
+    ) -> list[str]:
+        """Train one scale, from its checkpoint where there is one; returns warnings."""
+        from lightning_fabric import Fabric
+
+        state = scale.start(pixels)
+        before = snapshot(state)
+        if saved:
+            saved.restore(scale.settings.name, state)
+        written = time.monotonic()
+
+        def after_step(state: TrainingState) -> None:
+            nonlocal written
+            last = state.history[state.step - 1]
+            progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
+            done = state.step == len(state.history)
+            stopping = stop()
+            if saved and (done or stopping or time.monotonic() - written > CHECKPOINT_SECONDS):
+                saved.save(scale.settings.name, state)
+                written = time.monotonic()
+            if stopping:
+                raise Interrupted("stopped; go on with --resume" if saved else "stopped")
+
+        progress.start(len(state.history), f"training {scale.settings.name} model", state.step)
+        try:
+            fabric = Fabric(accelerator=self.device, devices=1, precision=self.precision)
+            return scale.fit(state, before, pixels, fabric, after_step)
+        finally:
+            progress.finish()
+
+    def _calibrate(self, images: ImageSet, progress: Progress) -> None:
+        """Learn from held-out normal images which scores and which map values are usual."""
+        scores, peaks = [], []
+        batches = images.pixels.split(self._batch)
+        for pixels in progress.track(batches, len(batches), "calibrating"):
+            score, heat, _ = self.look(pixels)
+            scores.append(score)
+            peaks.append(heat.flatten(1).amax(dim=1))
+        self.calibration_scores_ = torch.cat(scores)
+        self.calibration_peaks_ = torch.cat(peaks)
+        check_scores(self.calibration_scores_)
+
+    def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Score, map and terms of images at the model's size, uint8 (b, c, side, side): eqs. 13 and 16, as means.
+
+        The one function that every score comes from, in calibration, prediction and evaluation.
+        """
+        looks = {scale.settings.name: scale.look(pixels) for scale in self.scales_}
+        score = torch.stack([look.score for look in looks.values()]).mean(dim=0)
+        heat = torch.stack([look.map for look in looks.values()]).mean(dim=0)
+        terms = {f"{name}.reconstruction": look.reconstruction.amax(dim=1) for name, look in looks.items()}
+        terms |= {f"{name}.anomaly": look.anomaly.amax(dim=1) for name, look in looks.items()}
+        return score, heat, terms
+
+    @property
+    def threshold_(self) -> float:
+        """Images with a higher score are anomalous, at `false_alarm_rate_`."""
+        check_is_fitted(self, "scales_")
+        return threshold(self.calibration_scores_, self.false_alarm_rate_)
+
+    @property
+    def pixel_threshold_(self) -> float:
+        """Map values above this are rarer than one normal image in 1 / `false_alarm_rate_`."""
+        check_is_fitted(self, "scales_")
+        return threshold(self.calibration_peaks_, self.false_alarm_rate_)
+
+    @property
+    def _batch(self) -> int:
+        """How many images are scored together: enough to be fast, few enough for any memory."""
+        return min(256, max(1, PIXELS_AT_ONCE // self.geometry_.side**2))
+
+    def predictions(self, images: Any, *, progress: Progress | None = None) -> Iterator[Prediction | UserError]:
+        """Judge images one after another, in order; an unreadable one gives the error that says so."""
+        check_is_fitted(self, "scales_")
+        source = as_source(images)
+        items = self._predict(source)
+        yield from (progress or Progress()).track(items, len(source), "scoring")
+
+    def _predict(self, source: Source) -> Iterator[Prediction | UserError]:
+        channels = self.scales_[0].channels
+
+        def read(number: int) -> Any:
+            try:
+                image = source.read(number)
+                _check_size(source.names[number], image.size, [scale.settings for scale in self.scales_])
+            except UserError as error:
+                return error
+            return self.geometry_.to_square(image.convert("RGB" if channels == 3 else "L")), image.size
+
+        pending: list[tuple[str, Any]] = []
+        for number, decoded in enumerate(in_parallel(read, range(len(source)))):
+            pending.append((source.names[number], decoded))
+            if len(pending) == self._batch or number == len(source) - 1:
+                yield from self._judge(pending)
+                pending = []
+
+    def _judge(self, pending: list[tuple[str, Any]]) -> Iterator[Prediction | UserError]:
+        readable = [decoded for _, decoded in pending if not isinstance(decoded, UserError)]
+        judged = self._scored([square for square, _ in readable], [size for _, size in readable]) if readable else iter(())
+        for name, decoded in pending:
+            yield decoded if isinstance(decoded, UserError) else replace(next(judged), name=name)
+
+    def _scored(self, squares: list[NDArray[np.uint8]], sizes: list[tuple[int, int]]) -> Iterator[Prediction]:
+        score, heat, terms = self.look(stack(squares))
+        p_value = p_values(score, self.calibration_scores_)
+        limit = self.threshold_
+        for n, (width, height) in enumerate(sizes):
+            yield Prediction(
+                name="",
+                score=float(score[n]),
+                p_value=float(p_value[n]),
+                is_anomalous=bool(score[n] > limit),
+                map=self.geometry_.to_original(heat[n].numpy(), width, height),
+                terms={name: float(value[n]) for name, value in terms.items()},
+            )
+
+    def predict(self, X: Any) -> Prediction | list[Prediction]:
+        """A `Prediction` for one file or one array (h, w[, 3]); a list of them for a folder, a list or (n, h, w[, 3])."""
+        check_is_fitted(self, "scales_")
+        one = isinstance(X, str | Path) and Path(X).is_file()
+        if isinstance(X, np.ndarray) and (X.ndim == 2 or X.shape[2:] == (3,)):
+            X, one = X[None], True
+        judged = []
+        for prediction in self.predictions(X):
+            if isinstance(prediction, UserError):
+                raise prediction
+            judged.append(prediction)
+        return judged[0] if one else judged
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The opposite of each image's score: the lower, the more anomalous, as everywhere in scikit-learn."""
+        predictions = self.predict(X)
+        listed = predictions if isinstance(predictions, list) else [predictions]
+        return -np.array([prediction.score for prediction in listed], dtype=np.float64)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """How far each image is on the normal side of the threshold; below 0 it is anomalous."""
+        return self.score_samples(X) + self.threshold_
+
+    def save(self, path: str | Path) -> None:
+        """Write the detector as one `.igd` file, whole or not at all."""
+        check_is_fitted(self, "scales_")
+        parameters = {**self.get_params(), "scales": self.scales and list(self.scales)}
+        stored = StoredModel(
+            parameters,
+            self.geometry_,
+            find_objective(self.objective),
+            self.scales_,
+            self.calibration_scores_,
+            self.calibration_peaks_,
+            self.false_alarm_rate_,
+            self.provenance_,
+        )
+        check_writable(Path(path))
+        write_model(Path(path), stored)
+
+    @classmethod
+    def load(cls, path: str | Path) -> IGD:
+        """Read a detector from an `.igd` file; nothing in the file is run."""
+        stored = read_model(Path(path))
+        known = cls().get_params()
+        detector = cls(**{name: value for name, value in stored.parameters.items() if name in known})
+        detector.scales = detector.scales and tuple(detector.scales)
+        detector.geometry_, detector.scales_ = stored.geometry, stored.scales
+        detector.calibration_scores_, detector.calibration_peaks_ = stored.calibration_scores, stored.calibration_peaks
+        detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
+        return detector
+
+
+def _first_readable(source: Source) -> Any:
+    for number in range(len(source)):
+        try:
+            return source.read(number)
+        except UnreadableImage as error:
+            last = error
+    raise UserError(f"{source.described}: none of the {len(source)} images can be read; the last: {last}")
+
+
+def _check_large_enough(images: ImageSet, settings: list[ScaleSettings]) -> None:
+    for name, size in zip(images.names, images.sizes, strict=True):
+        _check_size(name, size, settings)
+
+
+def _check_size(name: str, size: tuple[int, int], settings: list[ScaleSettings]) -> None:
+    """Refuse an image that would have to be invented rather than enlarged."""
+    smallest = min(each.similarity.smallest_side for each in settings)
+    if min(size) < smallest:
+        raise UserError(
+            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
+            f"the shorter side must have at least {smallest}"
+        )

@@ -1,0 +1,107 @@
+"""Curves and histograms as small SVG pictures, coloured by the page's style sheet (classes `a`, `b`, `c`, ...)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+WIDTH, HEIGHT = 420, 280
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 44
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The plot area: data coordinates to picture coordinates, and its frame."""
+
+    x_label: str
+    y_label: str
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    description: str
+
+    def x(self, value: float) -> float:
+        low, high = self.x_range
+        return LEFT + (value - low) / ((high - low) or 1) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        low, high = self.y_range
+        return HEIGHT - BOTTOM - (value - low) / ((high - low) or 1) * (HEIGHT - TOP - BOTTOM)
+
+    def line(self, x: ArrayLike, y: ArrayLike, style: str) -> str:
+        points = " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in zip(np.asarray(x), np.asarray(y), strict=True))
+        return f'<polyline class="line {style}" points="{points}"/>'
+
+    def draw(self, shapes: Sequence[str]) -> str:
+        parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.description)}">']
+        for tick in _ticks(*self.y_range):
+            y = self.y(tick)
+            parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
+        for tick in _ticks(*self.x_range):
+            parts.append(f'<text x="{self.x(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{tick:g}</text>')
+        parts += shapes
+        middle_x, middle_y = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+        parts.append(f'<text x="{middle_x}" y="{HEIGHT - 8}" text-anchor="middle">{escape(self.x_label)}</text>')
+        turned = f'x="13" y="{middle_y}" transform="rotate(-90 13 {middle_y})"'
+        parts.append(f'<text {turned} text-anchor="middle">{escape(self.y_label)}</text>')
+        return "".join([*parts, "</svg>"])
+
+
+def curve(x: ArrayLike, y: ArrayLike, x_label: str, y_label: str, description: str, *, diagonal: bool = False) -> str:
+    """One curve in the unit square: ROC, precision and recall."""
+    axes = Axes(x_label, y_label, (0, 1), (0, 1), description)
+    chance = [axes.line([0, 1], [0, 1], "faint")] if diagonal else []
+    return axes.draw([*chance, axes.line(x, y, "a")])
+
+
+def lines(series: dict[str, NDArray[np.float64]], x_label: str, y_label: str, description: str) -> str:
+    """Several curves over their index, with a legend."""
+    highest = max(float(np.nanmax(values)) for values in series.values())
+    longest = max(len(values) for values in series.values())
+    axes = Axes(x_label, y_label, (0, longest), (0, highest), description)
+    shapes = []
+    for number, (name, values) in enumerate(series.items()):
+        style = "abcde"[number]
+        shapes += [axes.line(np.arange(1, len(values) + 1), values, style), _legend(number, name, style)]
+    return axes.draw(shapes)
+
+
+def histogram(groups: dict[str, NDArray[np.float64]], threshold: float, x_label: str, description: str, bins: int = 30) -> str:
+    """Score distributions of several groups over one another, and the threshold as a line."""
+    together = np.concatenate([*groups.values(), [threshold]])
+    low, high = float(together.min()), float(together.max())
+    edges = np.linspace(low, high if high > low else low + 1e-6, bins + 1)
+    counts = {name: np.histogram(values, edges)[0] for name, values in groups.items()}
+    highest = max(int(heights.max()) for heights in counts.values()) or 1
+    axes = Axes(x_label, "images", (edges[0], edges[-1]), (0, highest), description)
+    wide = axes.x(edges[1]) - axes.x(edges[0])
+    shapes = []
+    for number, (name, heights) in enumerate(counts.items()):
+        style = "ab"[number]
+        for left, height in zip(edges[:-1], heights, strict=True):
+            if height:
+                place = f'x="{axes.x(left):.1f}" y="{axes.y(height):.1f}"'
+                size = f'width="{wide:.1f}" height="{axes.y(0) - axes.y(height):.1f}"'
+                shapes.append(f'<rect class="bar {style}" {place} {size}/>')
+        shapes.append(_legend(number, name, style))
+    at = f"{axes.x(threshold):.1f}"
+    shapes.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+    return axes.draw(shapes)
+
+
+def _legend(number: int, name: str, style: str) -> str:
+    place = f'x="{WIDTH - RIGHT - 6}" y="{TOP + 14 + 16 * number}"'
+    return f'<text class="{style}" {place} text-anchor="end">{escape(name)}</text>'
+
+
+def _ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers between two limits."""
+    span = (high - low) or 1.0
+    step = 10 ** np.floor(np.log10(span / about))
+    step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= about + 1)
+    first = np.ceil(low / step - 1e-9) * step
+    return [round(float(tick), 10) for tick in np.arange(first, high + step * 1e-6, step)]

@@ -1,0 +1,160 @@
+"""One self-contained HTML page about a detector on a test set."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment
+from PIL import Image
+from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
+
+from igd.data.images import read_image
+from igd.detector import IGD, Prediction
+from igd.evaluation import figures
+from igd.evaluation.evaluate import Evaluation, Judged
+from igd.evaluation.overlay import overlay
+from igd.files import write_text
+from igd.method.em import RECORDED
+
+THUMBNAIL = 320  # pixels
+SHOWN = 6  # images in a gallery
+
+
+def write_report(path: Path, detector: IGD, evaluation: Evaluation, title: str) -> None:
+    """Write the page; its pictures are inside it."""
+    template = Environment(autoescape=True).from_string((files("igd.evaluation") / "report.html.j2").read_text())
+    write_text(path, template.render(_contents(detector, evaluation, title)))
+
+
+def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, Any]:
+    metrics, judged = evaluation.metrics, evaluation.judged
+    rate = detector.false_alarm_rate_
+    return {
+        "title": title,
+        "subtitle": f"{metrics['n_normal']} normal and {metrics['n_anomalous']} anomalous test images; "
+        f"recipe {detector.recipe}, objective {detector.objective}, seed {detector.seed}; "
+        f"alarms at a promised false-alarm rate of {rate:.3g}",
+        "numbers": [(name, "-" if metrics[key] is None else f"{metrics[key]:.3f}") for name, key in NUMBERS],
+        "charts": [*_score_charts(detector, judged), *_training_charts(detector)],
+        "defects": _defect_rows(judged),
+        "galleries": _galleries(detector, judged),
+        "provenance": _provenance(detector),
+    }
+
+
+NUMBERS = (
+    ("image AUROC", "image_auroc"),
+    ("average precision", "average_precision"),
+    ("pixel AUROC, pooled", "pixel_auroc"),
+    ("pixel AUROC, per image", "pixel_auroc_per_image"),
+    ("AUPRO (30 %)", "aupro"),
+    ("false alarms", "false_alarm_rate"),
+    ("missed", "miss_rate"),
+    ("accuracy at 0.5", "accuracy_at_half"),
+)
+
+
+def _score_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]:
+    labels = np.array([each.sample.label for each in judged])
+    scores = np.array([each.score for each in judged])
+    false_positives, true_positives, _ = roc_curve(labels, scores)
+    precision, recall, _ = precision_recall_curve(labels, scores)
+    groups = {"anomalous": scores[labels == 1], "normal": scores[labels == 0]}
+    return [
+        (
+            "Scores; the dashed line is the threshold.",
+            figures.histogram(groups, detector.threshold_, "score", "score histogram"),
+        ),
+        (
+            "Receiver operating characteristic.",
+            figures.curve(false_positives, true_positives, "false alarms", "defects found", "ROC curve", diagonal=True),
+        ),
+        (
+            "Precision and recall.",
+            figures.curve(recall, precision, "defects found", "share of alarms that are right", "PR curve"),
+        ),
+    ]
+
+
+def _training_charts(detector: IGD) -> list[tuple[str, str]]:
+    charts = []
+    for scale in detector.scales_:
+        assert scale.history is not None
+        history = scale.history.double().numpy()
+        window = max(1, len(history) // 100)
+        usable = history[: len(history) // window * window].reshape(-1, window, len(RECORDED)).mean(axis=1)
+        series = {name: usable[:, number] for number, name in enumerate(RECORDED[:4]) if usable[:, number].any()}
+        picture = figures.lines(series, f"steps / {window}", "loss", "training losses")
+        charts.append((f"Training of the {scale.settings.name} model.", picture))
+    return charts
+
+
+def _defect_rows(judged: list[Judged]) -> list[list[str]]:
+    good = [each.score for each in judged if not each.sample.label]
+    rows = []
+    for kind in sorted({each.sample.defect for each in judged}, key=lambda name: (name not in ("good", "normal"), name)):
+        own = [each for each in judged if each.sample.defect == kind]
+        scores = [each.score for each in own]
+        area = "-"
+        if own[0].sample.label:
+            area = f"{roc_auc_score([0] * len(good) + [1] * len(scores), good + scores):.3f}"
+        called = sum(each.is_anomalous for each in own)
+        rows.append([kind, str(len(own)), f"{called} of {len(own)}", f"{np.mean(scores):.3f}", area])
+    return rows
+
+
+def _galleries(detector: IGD, judged: list[Judged]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    ranked = sorted(judged, key=lambda each: each.score)
+    found = [each for each in reversed(ranked) if each.sample.label and each.is_anomalous]
+    missed = [each for each in ranked if each.sample.label and not each.is_anomalous]
+    alarms = [each for each in reversed(ranked) if not each.sample.label and each.is_anomalous]
+    calm = [each for each in ranked if not each.sample.label and not each.is_anomalous]
+    scale = "Colour begins near the pixel threshold and is full at twice that, the same for every picture."
+    chosen = (
+        ("Defects found", f"Spread over all that were found, the surest first. {scale}", _spread(found)),
+        ("Defects missed", "The least anomalous first.", missed[:SHOWN]),
+        ("False alarms", "The most anomalous first.", alarms[:SHOWN]),
+        ("Normal images", "Spread over all that were called normal.", _spread(calm)),
+    )
+    return [(heading, text, [_card(detector, each) for each in cards]) for heading, text, cards in chosen]
+
+
+def _spread(judged: Sequence[Judged]) -> list[Judged]:
+    if len(judged) <= SHOWN:
+        return list(judged)
+    return [judged[round(n * (len(judged) - 1) / (SHOWN - 1))] for n in range(SHOWN)]
+
+
+def _card(detector: IGD, judged: Judged) -> dict[str, Any]:
+    image = read_image(judged.sample.path)
+    prediction = detector.predict(judged.sample.path)
+    assert isinstance(prediction, Prediction)
+    coloured = overlay(image, prediction.map, detector.pixel_threshold_)
+    return {
+        "name": "/".join(judged.sample.path.parts[-2:]),
+        "score": judged.score,
+        "p_value": judged.p_value,
+        "is_anomalous": judged.is_anomalous,
+        "image": _data_uri(image),
+        "overlay": _data_uri(coloured),
+    }
+
+
+def _data_uri(image: Image.Image) -> str:
+    small = image.copy()
+    small.thumbnail((THUMBNAIL, THUMBNAIL))
+    buffer = io.BytesIO()
+    small.save(buffer, format="WEBP", quality=85)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def _provenance(detector: IGD) -> list[tuple[str, Any]]:
+    stated = {key.replace("_", " "): value for key, value in detector.provenance_.items() if value not in ([], None)}
+    parameters = ", ".join(f"{name}={value}" for name, value in detector.get_params().items() if value is not None)
+    return [*stated.items(), ("parameters", parameters)]

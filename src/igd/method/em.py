@@ -1,0 +1,233 @@
+"""EM training: the E-step estimates mu and sigma, the M-step trains auto-encoder and critic with them held fixed.
+
+Every random choice is a function of the seed and of the step it is made in, so a run that stops after any step and goes on
+from its `TrainingState` ends where an uninterrupted one does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from igd.method.gaussian import GaussianDescriptor, LatentMoments, keep_off_zero, squared_distance
+from igd.method.interpolation import critic_loss, draw_alpha, draw_zeta, interpolate_images
+from igd.method.networks import AutoEncoder, Critic, measure_statistics
+from igd.method.objective import Objective, autoencoder_loss
+from igd.method.similarity import Similarity
+
+RECORDED = ("classification", "reconstruction", "fooling", "critic", "alpha_error")  # columns of the history
+MEASURED_SAMPLES = 256  # enough for the statistics of the normalisation layers
+
+
+class Samples(Protocol):
+    """What training needs of a set of images: how many, and a batch of them as a float tensor."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, indices: Tensor, /) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how to train; the defaults are the paper's."""
+
+    epochs: int = 256
+    steps: int | None = None  # length of the training whatever the number of samples; None: `epochs` passes
+    epoch_size: int | None = None  # samples in an epoch, drawn anew for each; None: all of them
+    batch_size: int = 64
+    learning_rate: float = 1e-4
+    weight_decay: float = 1e-6
+    betas: tuple[float, float] = (0.9, 0.999)  # of Adam
+    schedule: Literal["constant", "polynomial", "cosine"] = "constant"  # of the learning rate
+    e_step_every: int = 1  # epochs
+    online_rate: float | None = None  # weight of each batch in mu and sigma between E-steps; None: they stay fixed
+    balance: float | None = None  # most that l_h may pull on the latents, times what the constraints do; None: no limit
+    flip: bool = False  # mirror each sample with probability 1/2
+    seed: int = 0
+
+    def samples_in_epoch(self, available: int) -> int:
+        return min(self.epoch_size or available, available)
+
+    def steps_in_epoch(self, available: int) -> int:
+        return math.ceil(self.samples_in_epoch(available) / self.batch_size)
+
+    def total_steps(self, available: int) -> int:
+        return self.epochs * self.steps_in_epoch(available) if self.steps is None else self.steps
+
+
+@dataclass
+class TrainingState:
+    """All that training changes: with the configuration and the images it is enough to go on."""
+
+    autoencoder: AutoEncoder
+    critic: Critic
+    optimizer: torch.optim.Adam
+    critic_optimizer: torch.optim.Adam
+    history: Tensor  # (steps, len(RECORDED)), rows beyond `step` are NaN
+    descriptor: GaussianDescriptor | None = None
+    step: int = 0
+
+
+def start_training(autoencoder: AutoEncoder, critic: Critic, samples: Samples, training: Training) -> TrainingState:
+    """A state at step 0, with the normalisation layers' statistics measured on the first samples of the first epoch."""
+    first = samples[epoch_order(training, len(samples), 0)[:MEASURED_SAMPLES]]
+    measure_statistics(autoencoder, first)
+    return TrainingState(
+        autoencoder,
+        critic,
+        torch.optim.Adam(autoencoder.parameters(), training.learning_rate, training.betas, weight_decay=training.weight_decay),
+        torch.optim.Adam(critic.parameters(), training.learning_rate, training.betas, weight_decay=training.weight_decay),
+        torch.full((training.total_steps(len(samples)), len(RECORDED)), math.nan),
+    )
+
+
+def train(
+    state: TrainingState,
+    samples: Samples,
+    objective: Objective,
+    setting: Similarity,
+    training: Training,
+    fabric: Fabric,
+    after_step: Callable[[TrainingState], None] = lambda _: None,
+) -> TrainingState:
+    """Train from `state` to the end; `after_step` sees every state a run may stop at, and may raise to stop there."""
+    autoencoder, optimizer = fabric.setup(state.autoencoder, state.optimizer)
+    critic, critic_optimizer = fabric.setup(state.critic, state.critic_optimizer)
+    weights, critic_weights = list(autoencoder.parameters()), list(critic.parameters())
+    steps_in_epoch, total_steps = training.steps_in_epoch(len(samples)), training.total_steps(len(samples))
+
+    def encoded(order: Tensor) -> Iterable[Tensor]:
+        for indices in _share(order, fabric).split(4 * training.batch_size):
+            yield autoencoder(fabric.to_device(samples[indices]), decode=False).latent
+
+    for step in range(state.step, total_steps):
+        epoch, position = divmod(step, steps_in_epoch)
+        order = epoch_order(training, len(samples), epoch)
+
+        # E-step: the descriptor of the latents as the encoder now makes them.
+        if position == 0 and epoch % training.e_step_every == 0:
+            state.descriptor = e_step(encoded(order), objective, state.descriptor, fabric)
+        assert state.descriptor is not None
+
+        # M-step: encode once, decode once, and let the critic look once at each image.
+        chance = generator(training.seed, "step", step)
+        image = fabric.to_device(samples[_share(order.tensor_split(steps_in_epoch)[position], fabric)])
+        if training.flip:
+            image = torch.where(draw_zeta(len(image), chance).to(image).view(-1, 1, 1, 1) < 0.5, image.flip(-1), image)
+        alpha = draw_alpha(len(image), chance).to(image) if objective.interpolation else None
+        decoded = autoencoder(image, alpha, objective.reconstruction is not None, training.balance)
+        predicted_alpha = critic(decoded.interpolation) if objective.interpolation else None
+        if training.online_rate is not None:
+            state.descriptor = online_e_step(decoded.latent, training.online_rate, objective, state.descriptor, fabric)
+
+        progress = step / total_steps
+        loss = autoencoder_loss(objective, setting, state.descriptor, image, decoded, predicted_alpha)
+        _set_learning_rate(optimizer, training, progress)
+        optimizer.zero_grad()
+        fabric.backward(loss.total, inputs=weights, retain_graph=objective.interpolation)
+        against_critic = alpha_error = torch.zeros(())
+        if alpha is not None and predicted_alpha is not None:
+            zeta = draw_zeta(len(image), chance) if objective.zeta is None else torch.full((len(image),), objective.zeta)
+            blended = interpolate_images(image, decoded.reconstruction.detach(), zeta)
+            against_critic = critic_loss(predicted_alpha, alpha, critic(blended)).mean()
+            alpha_error = (predicted_alpha.detach() - alpha).square().mean()
+            _set_learning_rate(critic_optimizer, training, progress)
+            critic_optimizer.zero_grad()
+            fabric.backward(objective.critic_weight * against_critic, inputs=critic_weights)
+            critic_optimizer.step()
+        optimizer.step()
+
+        recorded = (loss.classification, loss.reconstruction, loss.fooling, against_critic, alpha_error)
+        state.history[step] = torch.stack([term.detach().float().cpu() for term in recorded])
+        if not state.history[step].isfinite().all():
+            raise FloatingPointError(f"training diverged at step {step + 1}: a loss is not finite; lower the learning rate")
+        state.step = step + 1
+        after_step(state)
+
+    last = epoch_order(training, len(samples), math.ceil(total_steps / steps_in_epoch))
+    state.descriptor = e_step(encoded(last), objective, state.descriptor, fabric)
+    return state
+
+
+@torch.no_grad()
+def e_step(
+    latents: Iterable[Tensor], objective: Objective, previous: GaussianDescriptor | None, fabric: Fabric
+) -> GaussianDescriptor:
+    """omega = (mu_x, sigma_x) of the training latents: eq. 3. DSVDD keeps its first centre and moves only its radius."""
+    moments, distances = LatentMoments(), []
+    soft = objective.classifier == "soft-boundary" and previous is not None
+    for latent in latents:
+        moments.update(latent)
+        if soft and previous is not None:
+            distances.append(squared_distance(latent, previous.mean))
+    whole = LatentMoments()
+    for process in _gathered(moments.packed()[None], fabric):
+        whole.merge(LatentMoments.unpacked(process))
+
+    mean = keep_off_zero(whole.mean, objective.mean_floor).float()
+    if objective.fixed_centre and previous is not None:
+        mean = previous.mean
+    variance = whole.variance_around(mean.double()).float()
+    radius = torch.zeros_like(variance)
+    if soft:
+        everyone = _gathered(torch.cat(distances)[:, None], fabric).flatten()
+        radius = everyone.kthvalue(math.ceil((1 - objective.soft_boundary) * len(everyone))).values.sqrt()
+    return GaussianDescriptor(mean, variance, radius)
+
+
+def online_e_step(
+    latent: Tensor, rate: float, objective: Objective, previous: GaussianDescriptor, fabric: Fabric
+) -> GaussianDescriptor:
+    """Online EM (Cappe and Moulines): the descriptor follows the encoder between two E-steps.
+
+    An encoder trained from scratch can move its latents by more than sigma within an epoch. Judged by the old mu and
+    sigma, all of them are then anomalous, l_h is 1 everywhere, and its gradient is gone.
+    """
+    batch = e_step([latent.detach()], objective, previous, fabric)
+    mean = torch.lerp(previous.mean, batch.mean, rate)
+    variance = torch.lerp(previous.variance, batch.variance + (batch.mean - mean).square().sum(), rate)
+    return GaussianDescriptor(mean, variance, previous.radius)
+
+
+def epoch_order(training: Training, available: int, epoch: int) -> Tensor:
+    """Which samples an epoch sees, in which order."""
+    order = torch.randperm(available, generator=generator(training.seed, "epoch", epoch))
+    return order[: training.samples_in_epoch(available)]
+
+
+def generator(seed: int, purpose: str, counter: int = 0) -> torch.Generator:
+    """A source of chance that depends on nothing but its arguments."""
+    entropy = np.random.SeedSequence([seed, *purpose.encode(), counter])
+    return torch.Generator().manual_seed(int(entropy.generate_state(1, np.uint64)[0]))
+
+
+def learning_rate_factor(training: Training, progress: float) -> float:
+    """Share of the learning rate in use when `progress` (0 to 1) of the training is done."""
+    if training.schedule == "polynomial":
+        return float((1 - progress) ** 0.9)
+    if training.schedule == "cosine":
+        return 0.5 * (1 + math.cos(math.pi * progress))
+    return 1.0
+
+
+def _set_learning_rate(optimizer: torch.optim.Optimizer, training: Training, progress: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = training.learning_rate * learning_rate_factor(training, progress)
+
+
+def _share(indices: Tensor, fabric: Fabric) -> Tensor:
+    """This process's part of the samples."""
+    return indices[fabric.global_rank :: fabric.world_size]
+
+
+def _gathered(rows: Tensor, fabric: Fabric) -> Tensor:
+    """The rows (n, ...) of every process, one process after the other."""
+    together = fabric.all_gather(rows)
+    assert isinstance(together, Tensor)
+    return together.reshape(-1, *rows.shape[1:])

@@ -1,0 +1,88 @@
+"""Small images that the tests make, and detectors trained on them in seconds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning_fabric import Fabric
+from PIL import Image
+
+from igd import IGD
+
+
+def stripes(count: int, side: int = 32, seed: int = 0, colour: bool = False) -> np.ndarray:
+    """Normal images: vertical stripes of varying phase and contrast."""
+    chance = np.random.default_rng(seed)
+    phase, contrast = chance.uniform(0, 8, (count, 1, 1)), chance.uniform(60, 100, (count, 1, 1))
+    wave = 128 + contrast * np.sin((np.arange(side) + phase) * 2 * np.pi / 8)
+    images = np.broadcast_to(wave, (count, side, side)) + chance.normal(0, 4, (count, side, side))
+    images = images.clip(0, 255).astype(np.uint8)
+    return np.repeat(images[..., None], 3, axis=3) if colour else images
+
+
+def spotted(images: np.ndarray, at: tuple[int, int] = (12, 20), size: int = 8) -> np.ndarray:
+    """The same images with a bright square at (row, column)."""
+    images = images.copy()
+    images[:, at[0] : at[0] + size, at[1] : at[1] + size] = 255
+    return images
+
+
+def write_images(folder: Path, images: np.ndarray) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(folder / f"{number:03d}.png")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fabric() -> Fabric:
+    return Fabric(accelerator="cpu", devices=1)
+
+
+@pytest.fixture(scope="session")
+def fitted() -> IGD:
+    """A detector of small images, trained for some seconds."""
+    return IGD(steps=150, width=8, seed=1).fit(stripes(200))
+
+
+@pytest.fixture(scope="session")
+def fitted_large() -> IGD:
+    """A detector of large images, global and local, hardly trained: for shapes and geometry, not for quality."""
+    with pytest.warns(UserWarning, match="model:"):
+        return IGD(steps=2, width=2, image_size=192).fit(stripes(12, side=192, colour=True))
+
+
+@pytest.fixture(scope="session")
+def category(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A category in MVTec's layout: 32-pixel stripes, some with a bright square."""
+    folder = tmp_path_factory.mktemp("data") / "stripes"
+    write_images(folder / "train" / "good", stripes(60, seed=3))
+    write_images(folder / "test" / "good", stripes(10, seed=4))
+    write_images(folder / "test" / "spot", spotted(stripes(10, seed=5)))
+    masks = spotted(np.zeros((10, 32, 32), dtype=np.uint8))
+    for number, mask in enumerate(masks):
+        path = folder / "ground_truth" / "spot" / f"{number:03d}_mask.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(mask).save(path)
+    return folder
+
+
+def real_data(name: str) -> Path:
+    """A file of the real data sets, or a skipped test."""
+    folders = [
+        Path(os.environ.get("IGD_DATA", "~/.cache/igd-data")).expanduser(),
+        Path(__file__).parents[2] / "shared" / "data",
+    ]
+    for folder in folders:
+        if (folder / name).exists():
+            return folder / name
+    pytest.skip(f"{name} is not on this machine; put it into $IGD_DATA or ~/.cache/igd-data")
+
+
+@pytest.fixture(autouse=True)
+def _same_chance() -> None:
+    torch.manual_seed(0)

@@ -1,0 +1,40 @@
+"""A marked pixel of any image is found again in the map, at its own place."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from igd.data.geometry import FITS, Geometry
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("size", [(300, 200), (200, 300), (64, 64), (999, 41), (40, 30)])
+def test_a_marked_spot_comes_back_to_its_place(fit, size: tuple[int, int]) -> None:
+    width, height = size
+    geometry = Geometry(128, fit)
+    spot = max(3, min(size) // 8)
+    left, top = width // 2 + min(size) // 5 - spot // 2, height // 2 - min(size) // 4 - spot // 2
+    pixels = np.zeros((height, width), dtype=np.uint8)
+    pixels[top : top + spot, left : left + spot] = 255
+    square = geometry.to_square(Image.fromarray(pixels))
+    assert square.shape == (128, 128)
+    heat = geometry.to_original(np.where(square != 128, square, 0).astype(np.float32), width, height)
+    assert heat.shape == (height, width)
+    rows, columns = np.nonzero(heat > heat.max() / 2)
+    tolerance = 1 + max(size) / 128
+    assert abs(rows.mean() - (top + (spot - 1) / 2)) <= tolerance
+    assert abs(columns.mean() - (left + (spot - 1) / 2)) <= tolerance
+
+
+def test_crop_leaves_the_rest_unseen_and_letterbox_sees_all() -> None:
+    full = np.ones((64, 64), dtype=np.float32)
+    cropped = Geometry(64, "crop").to_original(full, 100, 50)
+    assert (cropped[:, 25:75] == 1).all()
+    assert cropped[:, :25].max() == cropped[:, 75:].max() == 0
+    assert Geometry(64, "letterbox").to_original(full, 100, 50).min() == 1
+
+
+def test_the_models_own_size_is_untouched() -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    for fit in FITS:
+        np.testing.assert_array_equal(Geometry(64, fit).to_square(Image.fromarray(pixels)), pixels)

@@ -1,0 +1,185 @@
+"""The training loop: it learns, it can be stopped anywhere, and it does not depend on how it is cut into pieces."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+
+from igd.checkpoint import restore_state, state_tensors
+from igd.method.em import (
+    RECORDED,
+    Training,
+    TrainingState,
+    e_step,
+    epoch_order,
+    generator,
+    learning_rate_factor,
+    online_e_step,
+    start_training,
+    train,
+)
+from igd.method.networks import AutoEncoder, Critic
+from igd.method.objective import OBJECTIVES
+from igd.method.similarity import PATCH
+
+SAMPLES = 40
+
+
+class Stripes:
+    """Float images of stripes, as training samples."""
+
+    def __init__(self) -> None:
+        phase = torch.rand(SAMPLES, 1, 1, 1, generator=generator(0, "stripes")) * 8
+        self.images = torch.sin((torch.arange(32) + phase) * torch.pi / 4).expand(SAMPLES, 1, 32, 32).contiguous()
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __getitem__(self, indices: torch.Tensor) -> torch.Tensor:
+        return self.images[indices]
+
+
+class Stopped(Exception):
+    pass
+
+
+def fresh(training: Training, objective: str = "igd") -> TrainingState:
+    torch.manual_seed(0)
+    autoencoder = AutoEncoder(32, 1, width=4, latent_size=16, bias=OBJECTIVES[objective].bias)
+    return start_training(autoencoder, Critic(32, 1, 4), Stripes(), training)
+
+
+def run(
+    state: TrainingState, training: Training, fabric: Fabric, objective: str = "igd", stop_at: int | None = None
+) -> TrainingState:
+    def after_step(state: TrainingState) -> None:
+        if state.step == stop_at:
+            raise Stopped
+
+    return train(state, Stripes(), OBJECTIVES[objective], PATCH, training, fabric, after_step)
+
+
+@pytest.mark.parametrize("objective", list(OBJECTIVES))
+def test_every_objective_trains_and_lowers_its_loss(objective: str, fabric: Fabric) -> None:
+    training = Training(steps=40, batch_size=10, learning_rate=1e-3)
+    state = fresh(training, objective)
+    before = copy.deepcopy(state.autoencoder.encoder.state_dict())
+    run(state, training, fabric, objective)
+    column = RECORDED.index("reconstruction" if OBJECTIVES[objective].reconstruction else "classification")
+    losses = state.history[:, column]
+    assert losses[-8:].mean() < losses[:4].mean()
+    assert any(not torch.equal(value, before[name]) for name, value in state.autoencoder.encoder.state_dict().items())
+    assert state.descriptor is not None
+
+
+@pytest.mark.parametrize("objective", ["igd", "dsvdd-soft"])
+@pytest.mark.parametrize("stop_at", [1, 7, 12])
+def test_stopped_and_resumed_equals_uninterrupted(objective: str, stop_at: int, fabric: Fabric) -> None:
+    training = Training(steps=14, batch_size=10, online_rate=0.1, balance=0.1, schedule="cosine", flip=True)
+    whole = run(fresh(training, objective), training, fabric, objective)
+    stopped = fresh(training, objective)
+    with pytest.raises(Stopped):
+        run(stopped, training, fabric, objective, stop_at)
+    saved = {name: value.clone() for name, value in state_tensors(stopped).items()}
+    resumed = fresh(training, objective)
+    restore_state(resumed, saved)
+    assert resumed.step == stop_at
+    run(resumed, training, fabric, objective)
+    expected, actual = state_tensors(whole), state_tensors(resumed)
+    assert expected.keys() == actual.keys()
+    for name, value in expected.items():
+        assert torch.equal(value, actual[name]), name
+
+
+def test_same_seed_same_numbers_other_seed_other_numbers(fabric: Fabric) -> None:
+    first, second, other = (
+        run(fresh(training), training, fabric).history
+        for training in (
+            Training(steps=4, batch_size=10),
+            Training(steps=4, batch_size=10),
+            Training(steps=4, batch_size=10, seed=1),
+        )
+    )
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
+
+
+def test_e_step_is_the_mean_and_the_spread_of_the_latents(fabric: Fabric) -> None:
+    latents = torch.randn(100, 8)
+    omega = e_step(latents.split(13), OBJECTIVES["igd"], None, fabric)
+    torch.testing.assert_close(omega.mean, latents.mean(dim=0), atol=1e-6, rtol=1e-6)
+    expected = (latents - latents.mean(dim=0)).square().sum(dim=1).mean()
+    torch.testing.assert_close(omega.variance, expected, atol=0, rtol=1e-6)
+
+
+def test_dsvdd_keeps_its_first_centre_away_from_zero(fabric: Fabric) -> None:
+    soft = OBJECTIVES["dsvdd-soft"]
+    first = e_step([torch.zeros(10, 4)], soft, None, fabric)
+    assert torch.equal(first.mean, torch.full((4,), 0.1))
+    assert first.radius == 0
+    later = torch.randn(1000, 4)
+    second = e_step([later], soft, first, fabric)
+    assert torch.equal(second.mean, first.mean)
+    inside = ((later - first.mean).norm(dim=1) <= second.radius).float().mean()
+    assert abs(inside - 0.9) < 2e-3
+
+
+def test_online_e_step_follows_the_latents(fabric: Fabric) -> None:
+    igd = OBJECTIVES["igd"]
+    omega = e_step([torch.randn(50, 4)], igd, None, fabric)
+    moved = torch.randn(50, 4) * 0.5 + 3
+    for _ in range(100):
+        omega = online_e_step(moved, 0.1, igd, omega, fabric)
+    expected = e_step([moved], igd, None, fabric)
+    torch.testing.assert_close(omega.mean, expected.mean, atol=1e-3, rtol=0)
+    torch.testing.assert_close(omega.variance, expected.variance, atol=1e-2, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("available", "epoch_size", "batch_size"), [(209, None, 64), (65, None, 64), (1000, 100, 64), (3, None, 64)]
+)
+def test_every_batch_holds_a_pair_and_every_sample_is_seen(available: int, epoch_size: int | None, batch_size: int) -> None:
+    training = Training(epoch_size=epoch_size, batch_size=batch_size)
+    order = epoch_order(training, available, 0)
+    batches = order.tensor_split(training.steps_in_epoch(available))
+    assert min(map(len, batches)) > 1
+    assert max(map(len, batches)) <= batch_size
+    assert len(order.unique()) == training.samples_in_epoch(available)
+    assert not torch.equal(order, epoch_order(training, available, 1))
+
+
+@pytest.mark.parametrize("schedule", ["constant", "polynomial", "cosine"])
+def test_schedules(schedule) -> None:
+    training = Training(schedule=schedule)
+    factors = [learning_rate_factor(training, progress) for progress in (0.0, 0.5, 0.999)]
+    assert factors[0] == 1
+    assert factors == sorted(factors, reverse=True)
+    if schedule != "constant":
+        assert factors[-1] < 0.01
+    if schedule == "polynomial":
+        assert factors[1] == pytest.approx(0.5**0.9)
+
+
+def test_a_diverging_training_says_so(fabric: Fabric) -> None:
+    training = Training(steps=20, batch_size=10, learning_rate=1e12)
+    with pytest.raises(FloatingPointError, match="lower the learning rate"):
+        run(fresh(training), training, fabric)
+
+
+def _count_calls(module: torch.nn.Module, calls: list[int]) -> Callable[[], None]:
+    return module.register_forward_hook(lambda *_: calls.append(1)).remove
+
+
+def test_a_step_encodes_and_decodes_once(fabric: Fabric) -> None:
+    training = Training(steps=8, batch_size=10)
+    state = fresh(training)
+    encoded: list[int] = []
+    decoded: list[int] = []
+    _count_calls(state.autoencoder.encoder, encoded)
+    _count_calls(state.autoencoder.decoder, decoded)
+    run(state, training, fabric)
+    e_steps = 3  # one an epoch of 4 steps, and the last; 40 samples are one batch of an E-step
+    assert len(encoded) == 8 + e_steps
+    assert len(decoded) == 8

@@ -1,0 +1,173 @@
+"""The command line: what it prints, what it writes, and what it says to bad input."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import stripes, write_images
+from PIL import Image
+
+from igd import IGD
+from igd.cli import main
+
+QUICK = ["--steps", "3", "--width", "4", "--quiet"]
+
+
+@pytest.fixture
+def model(fitted: IGD, tmp_path: Path) -> Path:
+    fitted.save(tmp_path / "model.igd")
+    return tmp_path / "model.igd"
+
+
+def test_train_predict_evaluate(category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "stripes.igd"
+    assert main(["train", str(category), "-o", str(model), *QUICK, "--json"]) == 0
+    trained = json.loads(capsys.readouterr().out)
+    assert (trained["images"], trained["calibration_images"], trained["recipe"], trained["seed"]) == (48, 12, "fast", 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["stripes.igd"]
+
+    out = tmp_path / "results"
+    assert main(["predict", str(model), str(category / "test"), "--out", str(out), "--json", "--quiet"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 20
+    assert all(line.keys() == {"path", "score", "p_value", "is_anomalous"} for line in lines)
+    rows = list(csv.DictReader((out / "scores.csv").open()))
+    assert [float(row["score"]) for row in rows] == [line["score"] for line in lines]
+    assert len(list(out.glob("*.png"))) == 20
+    assert Image.open(out / "spot_003.png").size == (32, 32)
+
+    report = tmp_path / "report.html"
+    assert main(["evaluate", str(model), str(category), "--report", str(report), "--json", "--quiet"]) == 0
+    metrics = json.loads(capsys.readouterr().out)
+    expected = ["image_auroc", "average_precision", "accuracy_at_half", "pixel_auroc", "pixel_auroc_per_image", "aupro"]
+    assert all(0 <= metrics[name] <= 1 for name in expected)
+    assert (metrics["n_normal"], metrics["n_anomalous"], metrics["seed"]) == (10, 10, 0)
+    assert report.exists()
+
+
+def test_predict_prints_for_people(model: Path, category: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", str(model), str(category / "test" / "good" / "000.png"), "--quiet"]) == 0
+    line = capsys.readouterr().out
+    assert "score 0." in line
+    assert "000.png" in line
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:300])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda folder: [path.unlink() for path in folder.iterdir()] and folder.rmdir(), "no such folder"),
+        (lambda folder: [path.unlink() for path in folder.iterdir()], "no images found"),
+        (lambda folder: [path.unlink() for path in sorted(folder.iterdir())[1:]], "too few"),
+        (lambda folder: [path.write_text("text") for path in folder.iterdir()], "none of the 8 images can be read"),
+        (lambda folder: Image.new("RGB", (90, 40)).save(folder / "odd.png"), "different sizes"),
+        (lambda folder: write_images(folder, stripes(8, side=12)), "fewer than the similarity window allows"),
+    ],
+)
+def test_bad_training_images(tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil, says: str) -> None:
+    folder = write_images(tmp_path / "good", stripes(8))
+    spoil(folder)
+    output = tmp_path / "out"
+    output.mkdir()
+    assert main(["train", str(folder), "-o", str(output / "model.igd"), *QUICK]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("igd: error: ")
+    assert says in captured.err
+    assert list(output.iterdir()) == []
+
+
+def test_a_truncated_image_is_skipped_or_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_images(tmp_path / "good", stripes(8))
+    truncated(folder / "003.png")
+    (folder / "text.png").write_text("text")
+    model = tmp_path / "model.igd"
+    assert main(["train", str(folder), "-o", str(model), *QUICK, "--strict"]) == 2
+    assert "003.png" in capsys.readouterr().err
+    assert not model.exists()
+    assert main(["train", str(folder), "-o", str(model), "--steps", "3", "--width", "4"]) == 0
+    error = capsys.readouterr().err
+    assert "left out" in error
+    assert "003.png" in error
+    assert main(["predict", str(model), str(folder), "--json", "--quiet"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 7
+    assert "003.png" in captured.err
+    assert main(["predict", str(model), str(folder), "--json", "--quiet", "--strict"]) == 2
+
+
+@pytest.mark.parametrize("where", ["none/model.igd", "file/model.igd", "folder"])
+def test_unwritable_output(tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str) -> None:
+    folder = write_images(tmp_path / "good", stripes(8))
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    assert main(["train", str(folder), "-o", str(tmp_path / where), *QUICK]) == 2
+    assert where in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("spoil", [truncated, lambda path: path.write_text("text"), lambda path: path.unlink()])
+def test_bad_model_file(model: Path, category: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, spoil) -> None:
+    spoil(model)
+    for command in (
+        ["predict", str(model), str(category), "--out", str(tmp_path / "out")],
+        ["evaluate", str(model), str(category)],
+    ):
+        assert main([*command, "--quiet"]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        assert "model.igd" in captured.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_images_of_other_sizes_train_when_told_how(tmp_path: Path) -> None:
+    folder = write_images(tmp_path / "good", stripes(8))
+    Image.fromarray(np.zeros((50, 90, 3), dtype=np.uint8)).save(folder / "odd.png")
+    assert main(["train", str(folder), "-o", str(tmp_path / "model.igd"), *QUICK, "--fit", "letterbox"]) == 0
+
+
+def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, code in ((["--help"], 0), (["train", "--help"], 0), (["--version"], 0), ([], 2), (["fly"], 2)):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == code
+    assert "igd train parts/good -o parts.igd" in capsys.readouterr().out
+
+
+def test_help_does_not_import_torch() -> None:
+    code = "import sys, igd.cli; igd.cli._parser().format_help(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_interrupt_loses_nothing(tmp_path: Path) -> None:
+    """Ctrl-C in a real process: exit code 130, a checkpoint, and --resume ends at the very same model."""
+    folder = write_images(tmp_path / "good", stripes(40))
+    command = [sys.executable, "-m", "igd.cli", "train", str(folder), "--steps", "60", "--width", "4", "-o"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([*command, str(tmp_path / "whole.igd")], check=True, capture_output=True, env=environment)
+
+    process = subprocess.Popen([*command, str(tmp_path / "model.igd")], stderr=subprocess.PIPE, env=environment)
+    assert process.stderr is not None
+    said = b""
+    while b"training" not in said:  # the bar is there: training has begun
+        said += process.stderr.read(1)
+    process.send_signal(signal.SIGINT)
+    said += process.stderr.read()
+    assert process.wait(timeout=60) == 130
+    assert b"--resume" in said
+    assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.igd.checkpoint"]
+
+    subprocess.run([*command, str(tmp_path / "model.igd"), "--resume"], check=True, capture_output=True, env=environment)
+    assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.igd"]
+    whole, resumed = IGD.load(tmp_path / "whole.igd"), IGD.load(tmp_path / "model.igd")
+    np.testing.assert_array_equal(whole.score_samples(stripes(5)), resumed.score_samples(stripes(5)))

@@ -1,0 +1,202 @@
+"""The detector as its users meet it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import spotted, stripes, write_images
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import estimator_checks
+
+from igd import IGD, Prediction
+from igd.errors import Interrupted, UserError
+
+
+def test_finds_and_locates_what_it_never_saw(fitted: IGD) -> None:
+    normal, anomalous = fitted.predict(stripes(40, seed=8)), fitted.predict(spotted(stripes(40, seed=9)))
+    scores = [each.score for each in (*normal, *anomalous)]
+    assert roc_auc_score([0] * 40 + [1] * 40, scores) > 0.8
+    peaks = [divmod(int(each.map.argmax()), 32) for each in anomalous]
+    inside = [10 <= row < 22 and 18 <= column < 30 for row, column in peaks]
+    assert np.mean(inside) > 0.9
+
+
+def test_scores_live_between_zero_and_one_and_are_not_constant(fitted: IGD) -> None:
+    scores = np.array([each.score for each in fitted.predict(stripes(20, seed=8))])
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert len(np.unique(scores)) > 15
+
+
+def test_score_is_the_mean_of_its_terms(fitted: IGD) -> None:
+    prediction = fitted.predict(stripes(1, seed=8)[0])
+    assert isinstance(prediction, Prediction)
+    assert prediction.terms.keys() == {"global.reconstruction", "global.anomaly"}
+    assert prediction.score == pytest.approx(np.mean(list(prediction.terms.values())), abs=1e-6)
+
+
+def test_global_and_local_are_one_detector(fitted_large: IGD) -> None:
+    image = stripes(1, side=192, seed=8, colour=True)
+    score, heat, terms = fitted_large.look(torch.from_numpy(image).permute(0, 3, 1, 2))
+    looks = [scale.look(torch.from_numpy(image).permute(0, 3, 1, 2)) for scale in fitted_large.scales_]
+    torch.testing.assert_close(score, (looks[0].score + looks[1].score) / 2)
+    torch.testing.assert_close(heat, (looks[0].map + looks[1].map) / 2)
+    assert looks[1].reconstruction.shape == (1, 121)
+    per_patch = (looks[1].reconstruction + looks[1].anomaly) / 2
+    torch.testing.assert_close(looks[1].score, per_patch.amax(dim=1))
+    assert len(terms) == 4
+
+
+@pytest.mark.parametrize("size", [(192, 192), (300, 211), (97, 405)])
+def test_map_has_the_size_of_the_original(fitted_large: IGD, size: tuple[int, int]) -> None:
+    width, height = size
+    image = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
+    assert fitted_large.predict(image).map.shape == (height, width)
+
+
+def test_shuffling_a_batch_permutes_its_scores(fitted: IGD) -> None:
+    images = stripes(40, seed=8)
+    order = np.random.default_rng(0).permutation(40)
+    scores = fitted.score_samples(images)
+    np.testing.assert_allclose(fitted.score_samples(images[order]), scores[order], rtol=0, atol=1e-6)
+    np.testing.assert_allclose([fitted.predict(image).score for image in images[:5]], -scores[:5], atol=1e-6)
+
+
+def test_predict_score_samples_and_decision_function_agree(fitted: IGD) -> None:
+    images = np.concatenate([stripes(20, seed=8), spotted(stripes(20, seed=9))])
+    predictions, scores, decisions = fitted.predict(images), fitted.score_samples(images), fitted.decision_function(images)
+    np.testing.assert_array_equal(scores, [-each.score for each in predictions])
+    np.testing.assert_array_equal(decisions < 0, [each.is_anomalous for each in predictions])
+    np.testing.assert_array_equal([each.p_value <= fitted.false_alarm_rate_ for each in predictions], decisions < 0)
+
+
+def test_folder_file_list_and_array_agree(fitted: IGD, tmp_path: Path) -> None:
+    images = stripes(3, seed=8)
+    folder = write_images(tmp_path / "new", images)
+    expected = fitted.score_samples(images)
+    np.testing.assert_array_equal(fitted.score_samples(folder), expected)
+    np.testing.assert_array_equal(fitted.score_samples(sorted(folder.iterdir())), expected)
+    assert fitted.predict(folder / "000.png").score == pytest.approx(-expected[0], abs=1e-6)
+
+
+def test_calibration_images_are_not_trained_on(fitted: IGD) -> None:
+    assert fitted.provenance_["images"] == 160
+    assert fitted.provenance_["calibration_images"] == len(fitted.calibration_scores_) == 40
+    assert fitted.false_alarm_rate_ == 0.05
+
+
+class StopAfter:
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left == 0
+
+
+@pytest.mark.parametrize("steps", [3, 7])  # in the global model, in the local one
+def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int) -> None:
+    images = stripes(8, side=192, colour=True)
+    settings = {"steps": 5, "width": 2, "image_size": 192}
+    checkpoint = tmp_path / "run.checkpoint"
+    with pytest.warns(UserWarning, match="model:"):
+        whole = IGD(**settings).fit(images)
+        with pytest.raises(Interrupted):
+            IGD(**settings).fit(images, checkpoint=checkpoint, stop=StopAfter(steps))
+        assert checkpoint.exists()
+        resumed = IGD(**settings).fit(images, checkpoint=checkpoint, resume=True)
+    assert not checkpoint.exists()
+    for one, other in zip(whole.scales_, resumed.scales_, strict=True):
+        for (name, value), again in zip(
+            one.autoencoder.state_dict().items(), other.autoencoder.state_dict().values(), strict=True
+        ):
+            assert torch.equal(value, again), name
+        assert torch.equal(one.history, other.history)
+    assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run.checkpoint"
+    with pytest.raises(Interrupted):
+        IGD(steps=5, width=4).fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(2))
+    with pytest.raises(UserError, match="other images or settings"):
+        IGD(steps=5, width=4).fit(stripes(10, seed=1), checkpoint=checkpoint, resume=True)
+    with pytest.raises(UserError, match="other images or settings"):
+        IGD(steps=5, width=4, seed=1).fit(stripes(10), checkpoint=checkpoint, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"recipe": "slow"}, "no recipe"),
+        ({"objective": "svm"}, "no objective"),
+        ({"scales": ("pixel",)}, "no scale is called pixel"),
+        ({"image_size": 100}, "too short for the global model.*161"),
+        ({"image_size": 200}, "multiple of 32"),
+        ({"image_size": 16}, "too short for the global model.*17"),
+        ({"fit_to": "stretch"}, "letterbox"),
+        ({"steps": 0}, "must be positive"),
+        ({"calibration": 1.0}, "between 0 and 1"),
+        ({"max_false_alarms": 0.001}, "needs at least 999 calibration images"),
+    ],
+)
+def test_impossible_parameters_are_refused_before_training(parameters: dict, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        IGD(**parameters).fit(stripes(20))
+
+
+def test_too_few_or_too_small_images() -> None:
+    with pytest.raises(UserError, match="too few"):
+        IGD().fit(stripes(1))
+    with pytest.raises(UserError, match="16x16 pixels are fewer than the similarity window allows"):
+        IGD().fit(stripes(5, side=16))
+
+
+def test_unfitted_says_so() -> None:
+    for method in ("predict", "score_samples", "decision_function", "save"):
+        with pytest.raises(NotFittedError):
+            getattr(IGD(), method)("anything")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_set_params,
+        estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+        estimator_checks.check_estimator_cloneable,
+        estimator_checks.check_estimator_repr,
+        estimator_checks.check_mixin_order,
+        estimator_checks.check_valid_tag_types,
+        estimator_checks.check_estimator_tags_renamed,
+        estimator_checks.check_estimators_unfitted,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_scikit_learns_own_checks(check) -> None:
+    check("IGD", IGD())
+
+
+def test_scikit_learns_contract_on_images() -> None:
+    """What scikit-learn's remaining checks ask for, on the image-shaped input they do not have."""
+    images = stripes(20)
+    before = images.copy()
+    estimator = IGD(steps=3, width=4)
+    parameters = estimator.get_params()
+    with pytest.warns(UserWarning, match="model:"):
+        assert estimator.fit(images, y=None) is estimator
+        again = clone(estimator).fit(images)
+    assert estimator.get_params() == parameters
+    np.testing.assert_array_equal(images, before)
+    np.testing.assert_array_equal(estimator.score_samples(images), again.score_samples(images))
+    learnt = {name for name in vars(estimator) if name not in parameters}
+    assert learnt
+    assert all(name.endswith("_") and not name.startswith("_") for name in learnt)
+    with pytest.raises(UserError, match="reshape your data"):
+        clone(estimator).fit(images.reshape(20, -1))
+    with pytest.raises(UserError, match="NaN"):
+        clone(estimator).fit(np.full((20, 32, 32), np.nan))
