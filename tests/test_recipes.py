@@ -29,6 +29,7 @@ def test_paper_recipe_carries_every_hyperparameter_of_the_paper() -> None:
         assert scale.latent_size == 128
         assert scale.width == 64
         assert scale.anomaly_share == 0.5
+        assert scale.smoothing == 0
     whole, patches = paper.large
     assert (whole.patch, whole.similarity) == (None, WHOLE_IMAGE)
     assert (patches.patch, patches.stride, patches.similarity) == (32, 16, PATCH)

@@ -12,11 +12,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from igd.errors import Interrupted, UserError
 from igd.progress import Progress, TerminalProgress
 from igd.version import __version__
+
+if TYPE_CHECKING:
+    from igd.detector import IGD
 
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -105,7 +108,7 @@ def _predict(options: argparse.Namespace) -> int:
         row = {"path": str(path), **row}
         if table and out:
             table.write(row)
-            _write_overlay(out, path, prediction.map, detector.pixel_threshold_)
+            _write_overlay(out, path, prediction.map, detector)
         if options.json:
             print(json.dumps(row), flush=True)
         elif not table:
@@ -149,7 +152,9 @@ def _demo(options: argparse.Namespace) -> int:
     data = make_demo(out / "bricks", seed=options.seed)
     progress = _progress(options)
     with _warnings_as_lines():
-        detector = IGD(image_size=192, steps=options.steps, seed=options.seed).fit(training_folder(data), progress=progress)
+        detector = IGD(image_size=192, scales=("local",), steps=options.steps, seed=options.seed).fit(
+            training_folder(data), progress=progress
+        )
     detector.save(out / "bricks.igd")
     evaluation = evaluate(detector, labelled_samples(data), progress)
     write_report(out / "report.html", detector, evaluation, "igd demo: a brick wall")
@@ -165,7 +170,7 @@ def _images(given: Path) -> list[Path]:
     return find_images(given)
 
 
-def _write_overlay(out: Path, path: Path, heat: Any, pixel_threshold: float) -> None:
+def _write_overlay(out: Path, path: Path, heat: Any, detector: IGD) -> None:
     """The heat map of `path`, under a name that keeps its folder's, so that good/000.png and bad/000.png both stay."""
     from igd.data.images import read_image
     from igd.evaluation.overlay import overlay
@@ -173,7 +178,7 @@ def _write_overlay(out: Path, path: Path, heat: Any, pixel_threshold: float) -> 
 
     name = f"{path.resolve().parent.name}_{path.stem}.png"
     with atomic(out / name) as part:
-        overlay(read_image(path), heat, pixel_threshold).save(part, format="PNG")
+        overlay(read_image(path), heat, detector.usual_heat_, detector.pixel_threshold_).save(part, format="PNG")
 
 
 class _Table:
@@ -191,7 +196,7 @@ class _Table:
         self.file.flush()
 
 
-def _identity(detector: Any) -> dict[str, Any]:
+def _identity(detector: IGD) -> dict[str, Any]:
     """What made a result: recipe, objective, seed, version."""
     return {
         "recipe": detector.recipe,
@@ -299,7 +304,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = _command(commands, "demo", _demo, "train, evaluate and report on images that come with igd", "igd demo")
     demo.add_argument("--out", type=Path, default=Path("igd-demo"), help="folder to write to (default: %(default)s)")
     demo.add_argument("--seed", type=int, default=0)
-    demo.add_argument("--steps", type=int, default=120, help="batches to train each model on (default: %(default)s)")
+    demo.add_argument("--steps", type=int, default=280, help="batches to train on (default: %(default)s)")
     return parser
 
 

@@ -34,6 +34,7 @@ from igd.scale import Scale
 from igd.version import __version__
 
 CHECKPOINT_SECONDS = 30.0  # between two checkpoints
+USUAL = 0.99  # share of a normal image's pixels that its heat map should leave uncoloured
 PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
 
 
@@ -231,14 +232,16 @@ class IGD(BaseEstimator):
 
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
         """Learn from held-out normal images which scores and which map values are usual."""
-        scores, peaks = [], []
+        scores, peaks, usual = [], [], []
         batches = images.pixels.split(self._batch)
         for pixels in progress.track(batches, len(batches), "calibrating"):
             score, heat, _ = self.look(pixels)
             scores.append(score)
             peaks.append(heat.flatten(1).amax(dim=1))
+            usual.append(heat.flatten(1).quantile(USUAL, dim=1))
         self.calibration_scores_ = torch.cat(scores)
         self.calibration_peaks_ = torch.cat(peaks)
+        self.usual_heat_ = float(torch.cat(usual).mean())
         check_scores(self.calibration_scores_)
 
     def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
@@ -349,6 +352,7 @@ class IGD(BaseEstimator):
             self.scales_,
             self.calibration_scores_,
             self.calibration_peaks_,
+            self.usual_heat_,
             self.false_alarm_rate_,
             self.provenance_,
         )
@@ -364,6 +368,7 @@ class IGD(BaseEstimator):
         detector.scales = detector.scales and tuple(detector.scales)
         detector.geometry_, detector.scales_ = stored.geometry, stored.scales
         detector.calibration_scores_, detector.calibration_peaks_ = stored.calibration_scores, stored.calibration_peaks
+        detector.usual_heat_ = stored.usual_heat
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
         return detector
 

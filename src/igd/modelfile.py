@@ -35,6 +35,7 @@ class StoredModel:
     scales: list[Scale]
     calibration_scores: Tensor
     calibration_peaks: Tensor
+    usual_heat: float
     false_alarm_rate: float
     provenance: dict[str, Any]
 
@@ -49,6 +50,7 @@ def write_model(path: Path, model: StoredModel) -> None:
         "objective": asdict(model.objective),
         "scales": [asdict(scale.settings) for scale in model.scales],
         "channels": model.scales[0].channels,
+        "usual_heat": model.usual_heat,
         "false_alarm_rate": model.false_alarm_rate,
         "provenance": model.provenance,
     }
@@ -89,7 +91,15 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
     if not scales:
         raise ValueError("no scales")
     return StoredModel(
-        dict(header["parameters"]), geometry, objective, scales, scores, peaks, rate, dict(header["provenance"])
+        dict(header["parameters"]),
+        geometry,
+        objective,
+        scales,
+        scores,
+        peaks,
+        float(header["usual_heat"]),
+        rate,
+        dict(header["provenance"]),
     )
 
 

@@ -26,6 +26,7 @@ class ScaleSettings:
     width: int = 64  # channels of the first stage; ResNet18's are 64
     latent_size: int = 128  # Z
     anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
+    smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ RECIPES = {
     ),
     "fast": _recipe(
         "fast",
-        ScaleSettings("global", PATCH, replace(_FAST, steps=500), width=16),
-        ScaleSettings("global", WHOLE_IMAGE, replace(_FAST, steps=120, batch_size=8), width=16),
-        ScaleSettings("local", PATCH, replace(_FAST, steps=400), patch=32, width=16),
+        ScaleSettings("global", PATCH, replace(_FAST, steps=500), width=16, smoothing=1.0),
+        ScaleSettings("global", WHOLE_IMAGE, replace(_FAST, steps=300, batch_size=8), width=16, smoothing=4.0),
+        ScaleSettings("local", PATCH, replace(_FAST, steps=600), patch=32, width=16, smoothing=4.0),
     ),
 }
 

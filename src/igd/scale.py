@@ -10,7 +10,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from igd.data.pixels import PatchSamples, lay_over
+from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
 from igd.errors import UserError
 from igd.method.em import TrainingState, generator, start_training, train
 from igd.method.gaussian import GaussianDescriptor
@@ -107,17 +107,25 @@ class Scale:
 
     @torch.no_grad()
     def look(self, pixels: Tensor) -> Look:
-        """Score and map a batch of images: eqs. 14 to 17, each term a mean in [0, 1]."""
-        samples = self.samples(pixels)
+        """Score and map a batch of images: eqs. 14 to 17, each term a mean in [0, 1].
+
+        Patches reconstruct worst at their own edge. Inside the image others overlap it; a mirrored margin gives the edge of
+        the image such neighbours too. They count in the map, not in the score.
+        """
+        margin = self.settings.stride if self.settings.patch else 0
+        samples = self.samples(mirrored(pixels, margin))
         chunk = max(1, PIXELS_AT_ONCE // self.side**2)
         parts = [self._look_at(samples[indices]) for indices in torch.arange(len(samples)).split(chunk)]
-        reconstruction, anomaly, score, patch_maps = (torch.cat(part) for part in zip(*parts, strict=True))
+        terms = (torch.cat(part) for part in zip(*parts, strict=True))
         grid = (len(pixels), samples.rows, samples.columns)
+        reconstruction, anomaly, score, maps = (term.view(*grid, *term.shape[1:]) for term in terms)
+        inner = slice(1, -1) if margin else slice(None)
+        heat = lay_over(maps, self.settings.stride)[:, margin : margin + pixels.shape[2], margin : margin + pixels.shape[3]]
         return Look(
-            reconstruction.view(len(pixels), -1),
-            anomaly.view(len(pixels), -1),
-            score.view(len(pixels), -1).amax(dim=1),
-            lay_over(patch_maps.view(*grid, self.side, self.side), self.settings.stride),
+            reconstruction[:, inner, inner].flatten(1),
+            anomaly[:, inner, inner].flatten(1),
+            score[:, inner, inner].flatten(1).amax(dim=1),
+            smooth(heat, self.settings.smoothing),
         )
 
     def _look_at(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

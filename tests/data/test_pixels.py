@@ -1,9 +1,11 @@
 """Patches cut out and laid over are the image again."""
 
+import numpy as np
 import pytest
 import torch
+from scipy import ndimage
 
-from igd.data.pixels import PatchSamples, lay_over, normalise
+from igd.data.pixels import PatchSamples, lay_over, mirrored, normalise, smooth
 
 
 def test_range_is_the_papers() -> None:
@@ -25,3 +27,19 @@ def test_indices_may_come_in_any_order() -> None:
     samples = PatchSamples(torch.randint(0, 256, (3, 3, 64, 64), dtype=torch.uint8), 32, 16)
     order = torch.randperm(len(samples))
     assert torch.equal(samples[order], samples[torch.arange(len(samples))][order])
+
+
+def test_mirrored_margin_is_numpys() -> None:
+    pixels = torch.randint(0, 256, (2, 3, 20, 30), dtype=torch.uint8)
+    expected = np.pad(pixels.numpy(), ((0, 0), (0, 0), (7, 7), (7, 7)), mode="reflect")
+    np.testing.assert_array_equal(mirrored(pixels, 7), expected)
+    assert torch.equal(mirrored(pixels, 0), pixels)
+
+
+def test_smoothing_is_a_gaussian_and_keeps_a_constant() -> None:
+    maps = torch.zeros(1, 41, 61)
+    maps[0, 20, 30] = 1
+    expected = ndimage.gaussian_filter(maps.numpy(), (0, 2, 2))
+    np.testing.assert_allclose(smooth(maps, 2.0), expected, atol=1e-6)
+    torch.testing.assert_close(smooth(torch.full((1, 9, 9), 0.3), 2.0), torch.full((1, 9, 9), 0.3))
+    assert smooth(maps, 0) is maps

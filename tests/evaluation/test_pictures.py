@@ -14,14 +14,15 @@ from igd.evaluation.overlay import overlay
 from igd.evaluation.report import write_report
 
 
-def test_below_the_threshold_an_image_looks_calm() -> None:
+def test_what_is_usual_looks_calm_and_the_threshold_is_red() -> None:
     image = Image.new("RGB", (8, 8), (90, 100, 110))
     heat = np.full((8, 8), 0.3, dtype=np.float32)
-    assert overlay(image, heat, pixel_threshold=0.5).tobytes() == image.tobytes()
-    heat[2, 3] = 2.0
-    coloured = np.asarray(overlay(image, heat, pixel_threshold=0.5)).astype(int)
+    assert overlay(image, heat, usual=0.3, threshold=0.6).tobytes() == image.tobytes()
+    heat[2, 3], heat[5, 5] = 0.7, 0.4
+    coloured = np.asarray(overlay(image, heat, usual=0.3, threshold=0.6)).astype(int)
     red, green, _ = coloured[2, 3]
     assert red > 200 > 50 > green
+    assert coloured[5, 5, 1] > 100  # yellowish
     assert (coloured[0] == (90, 100, 110)).all()
 
 

@@ -138,7 +138,8 @@ def test_online_e_step_follows_the_latents(fabric: Fabric) -> None:
 
 
 @pytest.mark.parametrize(
-    ("available", "epoch_size", "batch_size"), [(209, None, 64), (65, None, 64), (1000, 100, 64), (3, None, 64)]
+    ("available", "epoch_size", "batch_size"),
+    [(209, None, 64), (65, None, 64), (1000, 100, 64), (300, 200, 64), (3, None, 64)],
 )
 def test_every_batch_holds_a_pair_and_every_sample_is_seen(available: int, epoch_size: int | None, batch_size: int) -> None:
     training = Training(epoch_size=epoch_size, batch_size=batch_size)
@@ -180,6 +181,6 @@ def test_a_step_encodes_and_decodes_once(fabric: Fabric) -> None:
     _count_calls(state.autoencoder.encoder, encoded)
     _count_calls(state.autoencoder.decoder, decoded)
     run(state, training, fabric)
-    e_steps = 3  # one an epoch of 4 steps, and the last; 40 samples are one batch of an E-step
-    assert len(encoded) == 8 + e_steps
+    e_steps = 3  # one an epoch of 4 steps, and the last; each encodes 4 batches
+    assert len(encoded) == 8 + 4 * e_steps
     assert len(decoded) == 8

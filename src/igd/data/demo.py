@@ -61,7 +61,7 @@ def _draw(paint: Callable[[ImageDraw.ImageDraw], None], softness: float) -> NDAr
     return np.asarray(canvas.filter(ImageFilter.GaussianBlur(softness)), dtype=np.float64) / 255
 
 
-def _blend(image: Pixels, colour: NDArray[np.float64] | float, amount: NDArray[np.float64]) -> tuple[Pixels, Mask]:
+def _blend(image: Pixels, colour: float, amount: NDArray[np.float64]) -> tuple[Pixels, Mask]:
     mixed = image * (1 - amount) + colour * amount
     return mixed.clip(0, 255).round().astype(np.uint8), amount > 0.25
 
@@ -80,27 +80,25 @@ def _crack(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
 def _stain(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
     """A light, soft-edged blotch, as of lime."""
     x, y = chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
-    spots = [(x + dx, y + dy, r) for dx, dy, r in chance.uniform((-12, -12, 7), (12, 12, 14), (5, 3))]
+    spots = [(x + dx, y + dy, r) for dx, dy, r in chance.uniform((-12, -12, 8), (12, 12, 15), (5, 3))]
 
     def paint(draw: ImageDraw.ImageDraw) -> None:
         for left, top, radius in spots:
-            draw.ellipse((left - radius, top - radius, left + radius, top + radius), fill=200)
+            draw.ellipse((left - radius, top - radius, left + radius, top + radius), fill=230)
 
     return _blend(image, 205.0, _draw(paint, 3))
 
 
-def _turned(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
-    """A piece of the wall laid the wrong way round: right material, wrong structure."""
-    size = 56
-    top, left = chance.integers(16, SIDE - size - 16, 2)
-    amount = _draw(lambda draw: draw.rectangle((left, top, left + size, top + size), fill=255), 0.7)
-    other = np.zeros((SIDE, SIDE))
-    piece = slice(top, top + size + 1), slice(left, left + size + 1)
-    other[piece] = np.rot90(image[piece])
-    return _blend(image, other, amount)
+def _hole(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+    """A dark hole of irregular outline, where a piece broke out."""
+    x, y = chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
+    angles = np.linspace(0, 2 * np.pi, 9)[:-1]
+    radii = chance.uniform(6, 14, 8)
+    outline = [(x + r * np.cos(a), y + r * np.sin(a)) for a, r in zip(angles, radii, strict=True)]
+    return _blend(image, 40.0, _draw(lambda draw: draw.polygon(outline, fill=255), 1))
 
 
-DEFECTS = {"crack": _crack, "stain": _stain, "turned": _turned}
+DEFECTS = {"crack": _crack, "stain": _stain, "hole": _hole}
 
 
 def _save(pixels: Pixels, path: Path) -> None:

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from igd.method.similarity import gaussian_matrix
+
 RGB_MEAN, RGB_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as MS-SSIM's pixel range assumes
 GREY_MEAN, GREY_STD = (0.449,), (0.226,)  # their means
 
@@ -38,6 +40,15 @@ class PatchSamples:
         return normalise(self.patches[image, :, row, column])
 
 
+def mirrored(pixels: Tensor, margin: int) -> Tensor:
+    """Images (b, c, h, w) with a margin of their own mirror image around them."""
+    for dim in (2, 3):
+        length = pixels.shape[dim]
+        inside = torch.arange(-margin, length + margin).abs()
+        pixels = pixels.index_select(dim, (length - 1) - ((length - 1) - inside).abs())
+    return pixels
+
+
 def lay_over(maps: Tensor, stride: int) -> Tensor:
     """Maps of an image's patches (b, rows, columns, side, side) as one map of the image, the mean where they overlap."""
     count, rows, columns, side, _ = maps.shape
@@ -46,3 +57,12 @@ def lay_over(maps: Tensor, stride: int) -> Tensor:
     total = F.fold(stacked, size, side, stride=stride)
     times = F.fold(torch.ones_like(stacked[:1]), size, side, stride=stride)
     return (total / times)[:, 0]
+
+
+def smooth(maps: Tensor, sigma: float) -> Tensor:
+    """Maps (b, h, w) blurred by a Gaussian of `sigma` pixels; 0 leaves them as they are."""
+    if not sigma:
+        return maps
+    window = 2 * round(4 * sigma) + 1
+    rows, columns = (gaussian_matrix(length, window, sigma).to(maps) for length in maps.shape[-2:])
+    return rows @ maps @ columns.T

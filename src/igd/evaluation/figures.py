@@ -104,4 +104,4 @@ def _ticks(low: float, high: float, about: int = 5) -> list[float]:
     step = 10 ** np.floor(np.log10(span / about))
     step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= about + 1)
     first = np.ceil(low / step - 1e-9) * step
-    return [round(float(tick), 10) for tick in np.arange(first, high + step * 1e-6, step)]
+    return [round(float(tick), 10) + 0.0 for tick in np.arange(first, high + step * 1e-6, step)]  # + 0.0: no "-0"

@@ -115,7 +115,9 @@ def _galleries(detector: IGD, judged: list[Judged]) -> list[tuple[str, str, list
     missed = [each for each in ranked if each.sample.label and not each.is_anomalous]
     alarms = [each for each in reversed(ranked) if not each.sample.label and each.is_anomalous]
     calm = [each for each in ranked if not each.sample.label and not each.is_anomalous]
-    scale = "Colour begins near the pixel threshold and is full at twice that, the same for every picture."
+    scale = (
+        "Colours mean the same in every picture: none up to what is usual on normal images, red where few normal images are."
+    )
     chosen = (
         ("Defects found", f"Spread over all that were found, the surest first. {scale}", _spread(found)),
         ("Defects missed", "The least anomalous first.", missed[:SHOWN]),
@@ -135,7 +137,7 @@ def _card(detector: IGD, judged: Judged) -> dict[str, Any]:
     image = read_image(judged.sample.path)
     prediction = detector.predict(judged.sample.path)
     assert isinstance(prediction, Prediction)
-    coloured = overlay(image, prediction.map, detector.pixel_threshold_)
+    coloured = overlay(image, prediction.map, detector.usual_heat_, detector.pixel_threshold_)
     return {
         "name": "/".join(judged.sample.path.parts[-2:]),
         "score": judged.score,

@@ -23,7 +23,7 @@ from igd.method.objective import Objective, autoencoder_loss
 from igd.method.similarity import Similarity
 
 RECORDED = ("classification", "reconstruction", "fooling", "critic", "alpha_error")  # columns of the history
-MEASURED_SAMPLES = 256  # enough for the statistics of the normalisation layers
+MEASURED_SAMPLES = 64  # enough for the statistics of the normalisation layers
 
 
 class Samples(Protocol):
@@ -101,14 +101,16 @@ def train(
     critic, critic_optimizer = fabric.setup(state.critic, state.critic_optimizer)
     weights, critic_weights = list(autoencoder.parameters()), list(critic.parameters())
     steps_in_epoch, total_steps = training.steps_in_epoch(len(samples)), training.total_steps(len(samples))
+    first_step = state.step
 
     def encoded(order: Tensor) -> Iterable[Tensor]:
-        for indices in _share(order, fabric).split(4 * training.batch_size):
+        for indices in _share(order, fabric).split(training.batch_size):
             yield autoencoder(fabric.to_device(samples[indices]), decode=False).latent
 
-    for step in range(state.step, total_steps):
+    for step in range(first_step, total_steps):
         epoch, position = divmod(step, steps_in_epoch)
-        order = epoch_order(training, len(samples), epoch)
+        if position == 0 or step == first_step:
+            order = epoch_order(training, len(samples), epoch)
 
         # E-step: the descriptor of the latents as the encoder now makes them.
         if position == 0 and epoch % training.e_step_every == 0:
@@ -196,9 +198,13 @@ def online_e_step(
 
 
 def epoch_order(training: Training, available: int, epoch: int) -> Tensor:
-    """Which samples an epoch sees, in which order."""
-    order = torch.randperm(available, generator=generator(training.seed, "epoch", epoch))
-    return order[: training.samples_in_epoch(available)]
+    """Which samples an epoch sees, in which order; no sample twice."""
+    count, chance = training.samples_in_epoch(available), generator(training.seed, "epoch", epoch)
+    if 4 * count > available:
+        return torch.randperm(available, generator=chance)[:count]
+    # A few hundred of millions of patches: drawing some twice and dropping them beats shuffling all.
+    drawn: Tensor = torch.randint(available, (2 * count,), generator=chance).unique()
+    return drawn[torch.randperm(len(drawn), generator=chance)[:count]]
 
 
 def generator(seed: int, purpose: str, counter: int = 0) -> torch.Generator:

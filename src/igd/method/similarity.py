@@ -98,8 +98,10 @@ def ms_ssim_map(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE,
 
 def _compare(image: Tensor, other: Tensor, setting: Similarity, *, same_size: bool) -> tuple[Tensor, Tensor]:
     """Luminance l and contrast-structure c s around each pixel, from one filtering of what both share."""
-    rows = window_matrix(image.shape[-2], setting, same_size).to(image)
-    columns = window_matrix(image.shape[-1], setting, same_size).to(image)
+    rows, columns = (gaussian_matrix(length, setting.window, setting.sigma).to(image) for length in image.shape[-2:])
+    if not same_size:  # keep the rows that hold the whole window
+        reach = setting.window // 2
+        rows, columns = rows[reach:-reach], columns[reach:-reach]
     blurred = rows @ torch.cat([image, other, image.square() + other.square(), image * other], dim=1) @ columns.T
     mean, other_mean, energy, product = blurred.chunk(4, dim=1)
     mean_energy, mean_product = mean.square() + other_mean.square(), mean * other_mean
@@ -110,17 +112,15 @@ def _compare(image: Tensor, other: Tensor, setting: Similarity, *, same_size: bo
     return luminance, contrast
 
 
-def window_matrix(length: int, setting: Similarity, same_size: bool) -> Tensor:
-    """The Gaussian window as a banded matrix: row i averages the pixels around pixel i.
+def gaussian_matrix(length: int, window: int, sigma: float) -> Tensor:
+    """A Gaussian window as a banded matrix, (length, length): row i averages the pixels around pixel i.
 
-    Near an edge the window is cut and its weights rescaled; those rows are left out unless `same_size`.
+    Near an edge the window is cut and its weights rescaled, so that a constant stays what it is.
     """
     position = torch.arange(length, dtype=torch.float64)
     offset = position[:, None] - position[None, :]
-    reach = setting.window // 2
-    weight = torch.exp(-offset.square() / (2 * setting.sigma**2)) * (offset.abs() <= reach)
-    matrix = weight / weight.sum(dim=1, keepdim=True)
-    return matrix if same_size else matrix[reach : length - reach]
+    weight = torch.exp(-offset.square() / (2 * sigma**2)) * (offset.abs() <= window // 2)
+    return weight / weight.sum(dim=1, keepdim=True)
 
 
 def _halve(image: Tensor) -> Tensor:

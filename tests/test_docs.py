@@ -1,0 +1,90 @@
+"""Every command and snippet of the documentation runs as printed."""
+
+import importlib.util
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import spotted, stripes, write_images
+
+from igd import recipes
+from igd.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folders that the pages speak of, and recipes of a few steps: the commands stay as they are."""
+    write_images(tmp_path / "parts" / "good", stripes(30))
+    write_images(tmp_path / "parts" / "new", spotted(stripes(4, seed=1)))
+    (tmp_path / "bottle").symlink_to(category)
+    short = {
+        name: replace(
+            recipe,
+            small=tuple(replace(s, width=4, training=replace(s.training, steps=3)) for s in recipe.small),
+            large=tuple(replace(s, width=2, training=replace(s.training, steps=2)) for s in recipe.large),
+        )
+        for name, recipe in recipes.RECIPES.items()
+    }
+    monkeypatch.setattr(recipes, "RECIPES", short)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore:.*model:")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_snippets(page: Path, workplace: Path) -> None:
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words and words[0] == "igd":
+                assert main(words[1:]) == 0, line
+            else:
+                assert not words or words[0] in ("make", "pip"), f"{line}: this test does not run it"
+    for snippet in blocks(page, "python"):
+        exec(snippet, {})
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        name
+        for page in (*PAGES, ROOT / "CONTRIBUTING.md")
+        for name in re.findall(r"^make (\w+)", page.read_text(), re.MULTILINE)
+    }
+    assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "results" / "README.md"], ids=lambda p: p.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_tables_are_made_from_the_results() -> None:
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    assert (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8") == tables.page(ROOT / "docs" / "results")
+
+
+def test_the_demo_finds_its_defects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path / "demo"), "--json", "--quiet"]) == 0
+    metrics = json.loads(capsys.readouterr().out)
+    assert metrics["image_auroc"] > 0.9
+    assert metrics["pixel_auroc"] > 0.9
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
+    assert (tmp_path / "demo" / "bricks.igd").exists()
