@@ -171,3 +171,42 @@ def test_interrupt_loses_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.igd"]
     whole, resumed = IGD.load(tmp_path / "whole.igd"), IGD.load(tmp_path / "model.igd")
     np.testing.assert_array_equal(whole.score_samples(stripes(5)), resumed.score_samples(stripes(5)))
+
+
+def test_a_full_disk_costs_nothing_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model can't be written: exit code 1, the old model is whole, and --resume ends the work without training again."""
+    folder, model = write_images(tmp_path / "good", stripes(8)), tmp_path / "model.igd"
+    model.write_text("the old model")
+    command = ["train", str(folder), "-o", str(model), *QUICK]
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("igd.detector.write_model", full)
+        assert main(command) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert model.read_text() == "the old model"
+
+    def no_training(*_: object) -> None:
+        raise AssertionError("a step was trained again")
+
+    monkeypatch.setattr("igd.method.em.autoencoder_loss", no_training)
+    assert main([*command, "--resume"]) == 0
+    assert IGD.load(model).scales_
+    assert not (tmp_path / "model.igd.checkpoint").exists()
+
+
+def test_training_goes_on_where_a_checkpoint_can_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("igd.checkpoint.write_tensors", full)
+    folder = write_images(tmp_path / "good", stripes(8))
+    assert main(["train", str(folder), "-o", str(tmp_path / "model.igd"), *QUICK]) == 0
+    assert "no checkpoint written" in capsys.readouterr().err
+    assert (tmp_path / "model.igd").exists()

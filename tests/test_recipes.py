@@ -25,6 +25,7 @@ def test_paper_recipe_carries_every_hyperparameter_of_the_paper() -> None:
         assert training.e_step_every == 1
         assert training.online_rate is None
         assert training.balance is None
+        assert training.clip is None
         assert not training.flip
         assert scale.latent_size == 128
         assert scale.width == 64

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,7 +23,7 @@ KIND = "checkpoint"
 def fingerprint(settings: dict[str, Any], pixels: Tensor) -> str:
     """Identity of a run: its settings and its images, to the pixel."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    digest.update(pixels.numpy().tobytes())
+    digest.update(np.ascontiguousarray(pixels.numpy()).data)
     return digest.hexdigest()
 
 
@@ -55,9 +56,6 @@ class Checkpoint:
         """Write this scale's state beside what is known of the others."""
         self.tensors |= {f"{scale}/{name}": value for name, value in state_tensors(state).items()}
         write_tensors(self.path, {"kind": KIND, "format": FORMAT, "run": self.run}, self.tensors)
-
-    def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
 
 
 def state_tensors(state: TrainingState) -> dict[str, Tensor]:

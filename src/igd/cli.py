@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.errors import Interrupted, UserError
-from igd.progress import Progress, TerminalProgress
+from igd.errors import Interrupted, TrainingWarning, UserError
+from igd.progress import LineProgress, Progress, TerminalProgress
 from igd.version import __version__
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def _train(options: argparse.Namespace) -> int:
             progress=_progress(options),
             stop=stop,
         )
-    detector.save(target)
+    detector.save(target)  # until here the checkpoint stays: a full disk costs nothing that was learnt
+    checkpoint.unlink(missing_ok=True)
     if options.json:
         print(
             json.dumps({"model": str(target), "threshold": detector.threshold_, **_identity(detector), **detector.provenance_})
@@ -217,7 +218,7 @@ def _print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None
 
 
 def _progress(options: argparse.Namespace) -> Progress:
-    return Progress() if options.quiet else TerminalProgress()
+    return LineProgress() if options.quiet else TerminalProgress()
 
 
 @contextmanager
@@ -248,7 +249,7 @@ def _warnings_as_lines() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                if "igd" in Path(warning.filename).parts or "model:" in str(warning.message):
+                if issubclass(warning.category, TrainingWarning):
                     print(f"igd: warning: {warning.message}", file=sys.stderr)
 
 

@@ -23,7 +23,7 @@ from igd.checkpoint import Checkpoint, fingerprint
 from igd.data.geometry import FITS, Fit, Geometry
 from igd.data.images import UnreadableImage, in_parallel
 from igd.data.sources import ImageSet, Source, as_source, check_one_size, decode, stack
-from igd.errors import Interrupted, UserError
+from igd.errors import Interrupted, TrainingWarning, UserError
 from igd.files import check_writable
 from igd.method.em import TrainingState, generator
 from igd.method.health import check_scores, snapshot
@@ -110,7 +110,8 @@ class IGD(BaseEstimator):
         """Learn from normal images: a folder, a list of files, or an array (n, h, w[, 3]); `y` is ignored.
 
         With `checkpoint`, the run is written there now and then, and when `stop` says so it ends with `Interrupted`;
-        the same call with `resume=True` takes it up and ends exactly where it would have ended without the stop.
+        the same call with `resume=True` takes it up and ends exactly where it would have ended without the stop. The file
+        stays until you delete it: do so when the detector is saved.
         """
         started, progress = time.time(), progress or Progress()
         objective = find_objective(self.objective)
@@ -120,7 +121,8 @@ class IGD(BaseEstimator):
         self.false_alarm_rate_ = choose_rate(self.max_false_alarms, int(held_out.sum()))
         training = images.subset((~held_out).nonzero().flatten())
         described = {"parameters": self.get_params(), "scales": [asdict(each) for each in settings]}
-        saved = Checkpoint(checkpoint, fingerprint(described, training.pixels)) if checkpoint else None
+        run = fingerprint(described, training.pixels)
+        saved = Checkpoint(checkpoint, run) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 
@@ -129,7 +131,7 @@ class IGD(BaseEstimator):
         for each in settings:
             scale = Scale(each, objective, self.geometry_.side, images.pixels.shape[1])
             for message in self._train(scale, training.pixels, saved, progress, stop):
-                warnings.warn(f"{each.name} model: {message}", stacklevel=2)
+                warnings.warn(f"{each.name} model: {message}", TrainingWarning, stacklevel=2)
             self.scales_.append(scale)
 
         self._calibrate(images.subset(held_out.nonzero().flatten()), progress)
@@ -144,10 +146,8 @@ class IGD(BaseEstimator):
             "images": len(training),
             "calibration_images": int(held_out.sum()),
             "skipped": images.skipped,
-            "fingerprint": fingerprint(described, training.pixels),
+            "fingerprint": run,
         }
-        if saved:
-            saved.remove()
         return self
 
     def _read(self, source: Source, progress: Progress) -> tuple[ImageSet, list[ScaleSettings]]:
@@ -156,6 +156,8 @@ class IGD(BaseEstimator):
             raise UserError(f"images can't be fitted by {self.fit_to!r}; there are {', '.join(FITS)}")
         if len(source) < 3:
             raise UserError(f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, better 100")
+        if self.seed < 0:
+            raise UserError(f"seed is {self.seed}; it must not be negative")
         recipe = find_recipe(self.recipe)
         shorter = min(_first_readable(source).size)
         side = self.image_size or (SMALL_SIDE if shorter <= SMALL_LIMIT else LARGE_SIDE)
@@ -218,14 +220,20 @@ class IGD(BaseEstimator):
             done = state.step == len(state.history)
             stopping = stop()
             if saved and (done or stopping or time.monotonic() - written > CHECKPOINT_SECONDS):
-                saved.save(scale.settings.name, state)
+                try:
+                    saved.save(scale.settings.name, state)
+                except OSError as error:  # training goes on; what is in memory is not lost
+                    progress.say(f"{saved.path}: no checkpoint written ({error})")
                 written = time.monotonic()
             if stopping:
-                raise Interrupted("stopped; go on with --resume" if saved else "stopped")
+                raise Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
 
-        progress.start(len(state.history), f"training {scale.settings.name} model", state.step)
         try:
             fabric = Fabric(accelerator=self.device, devices=1, precision=self.precision)
+        except Exception as error:  # whatever Fabric says about a device or a precision it can't have
+            raise UserError(f"device {self.device!r} with precision {self.precision!r} can't be used here: {error}") from None
+        progress.start(len(state.history), f"training {scale.settings.name} model", state.step)
+        try:
             return scale.fit(state, before, pixels, fabric, after_step)
         finally:
             progress.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -30,13 +31,20 @@ class Progress:
             self.finish()
 
 
-class TerminalProgress(Progress):
+class LineProgress(Progress):
+    """No bars; what must be said goes to standard error."""
+
+    def say(self, message: str) -> None:
+        sys.stderr.write(f"igd: {message}\n")
+
+
+class TerminalProgress(LineProgress):
     """A bar on standard error."""
 
     def start(self, total: int, doing: str, done: int = 0) -> None:
         from tqdm import tqdm
 
-        self.bar = tqdm(total=total, desc=f"{doing:>24}", initial=done, leave=True, dynamic_ncols=True, delay=0.5)
+        self.bar = tqdm(total=total, desc=f"{doing:>24}", initial=done, dynamic_ncols=True, delay=0.5)
 
     def advance(self, **figures: float) -> None:
         if figures:
@@ -45,10 +53,3 @@ class TerminalProgress(Progress):
 
     def finish(self) -> None:
         self.bar.close()
-
-    def say(self, message: str) -> None:
-        import sys
-
-        from tqdm import tqdm
-
-        tqdm.write(message, file=sys.stderr)

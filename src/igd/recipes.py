@@ -44,7 +44,7 @@ def _recipe(name: str, one: ScaleSettings, whole: ScaleSettings, patches: ScaleS
 
 _PAPER = Training()
 _AUTHORS = Training(betas=(0.0, 0.9), schedule="polynomial", e_step_every=10, flip=True, batch_size=16)
-_FAST = Training(learning_rate=1e-3, schedule="cosine", online_rate=0.1, epoch_size=512, balance=0.03)
+_FAST = Training(learning_rate=1e-3, schedule="cosine", online_rate=0.1, epoch_size=512, balance=0.3, clip=0.5)
 
 RECIPES = {
     "paper": _recipe(

@@ -44,6 +44,7 @@ def test_grey_arrays_have_one_channel() -> None:
         (np.full((4, 9, 9), 300.0), "between 0 and 1"),
         (np.full((4, 9, 9), np.nan), "NaN"),
         (np.zeros((4, 9, 9), dtype=np.int64), "ambiguous"),
+        ([np.zeros((9, 9)), np.zeros((9, 9, 3))], "grey and colour"),
         (42, "give a folder"),
     ],
 )

@@ -77,7 +77,7 @@ def test_every_objective_trains_and_lowers_its_loss(objective: str, fabric: Fabr
 @pytest.mark.parametrize("objective", ["igd", "dsvdd-soft"])
 @pytest.mark.parametrize("stop_at", [1, 7, 12])
 def test_stopped_and_resumed_equals_uninterrupted(objective: str, stop_at: int, fabric: Fabric) -> None:
-    training = Training(steps=14, batch_size=10, online_rate=0.1, balance=0.1, schedule="cosine", flip=True)
+    training = Training(steps=14, batch_size=10, online_rate=0.1, balance=0.1, clip=0.1, schedule="cosine", flip=True)
     whole = run(fresh(training, objective), training, fabric, objective)
     stopped = fresh(training, objective)
     with pytest.raises(Stopped):
@@ -184,3 +184,10 @@ def test_a_step_encodes_and_decodes_once(fabric: Fabric) -> None:
     e_steps = 3  # one an epoch of 4 steps, and the last; each encodes 4 batches
     assert len(encoded) == 8 + 4 * e_steps
     assert len(decoded) == 8
+
+
+def test_clipping_bounds_the_gradient(fabric: Fabric) -> None:
+    training = Training(steps=1, batch_size=10, clip=1e-3)
+    state = run(fresh(training), training, fabric)
+    norms = [parameter.grad.norm() for parameter in state.autoencoder.parameters() if parameter.grad is not None]
+    assert 0 < torch.stack(norms).norm() <= 1e-3 * (1 + 1e-4)

@@ -70,6 +70,8 @@ def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> So
     for array in arrays:
         if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3)) or 0 in array.shape:
             raise UserError(f"{described}: an image of shape {array.shape} is not (height, width) or (height, width, 3)")
+    if len({array.ndim == 3 and array.shape[2] == 3 for array in arrays}) > 1:
+        raise UserError(f"{described}: holds grey and colour images; convert them all to one kind")
     names = [str(number) for number in range(len(arrays))]
     return Source(names, lambda n: Image.fromarray(to_bytes(arrays[n], described)), described)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -47,7 +47,9 @@ class Training:
     schedule: Literal["constant", "polynomial", "cosine"] = "constant"  # of the learning rate
     e_step_every: int = 1  # epochs
     online_rate: float | None = None  # weight of each batch in mu and sigma between E-steps; None: they stay fixed
-    balance: float | None = None  # most that l_h may pull on the latents, times what the constraints do; None: no limit
+    balance: float | None = None  # most that l_h may pull on the latents at the end, in units of the constraints' pull;
+    # the limit grows from 0, so that the decoder learns to see before the latents contract. None: no limit
+    clip: float | None = None  # largest norm of a step's gradient: MS-SSIM's is steep where two images have nothing in common
     flip: bool = False  # mirror each sample with probability 1/2
     seed: int = 0
 
@@ -123,14 +125,13 @@ def train(
         if training.flip:
             image = torch.where(draw_zeta(len(image), chance).to(image).view(-1, 1, 1, 1) < 0.5, image.flip(-1), image)
         alpha = draw_alpha(len(image), chance).to(image) if objective.interpolation else None
-        decoded = autoencoder(image, alpha, objective.reconstruction is not None, training.balance)
+        limit = None if training.balance is None else training.balance * step / total_steps
+        decoded = autoencoder(image, alpha, objective.reconstruction is not None, limit)
         predicted_alpha = critic(decoded.interpolation) if objective.interpolation else None
         if training.online_rate is not None:
             state.descriptor = online_e_step(decoded.latent, training.online_rate, objective, state.descriptor, fabric)
 
-        progress = step / total_steps
         loss = autoencoder_loss(objective, setting, state.descriptor, image, decoded, predicted_alpha)
-        _set_learning_rate(optimizer, training, progress)
         optimizer.zero_grad()
         fabric.backward(loss.total, inputs=weights, retain_graph=objective.interpolation)
         against_critic = alpha_error = torch.zeros(())
@@ -139,11 +140,10 @@ def train(
             blended = interpolate_images(image, decoded.reconstruction.detach(), zeta)
             against_critic = critic_loss(predicted_alpha, alpha, critic(blended)).mean()
             alpha_error = (predicted_alpha.detach() - alpha).square().mean()
-            _set_learning_rate(critic_optimizer, training, progress)
             critic_optimizer.zero_grad()
             fabric.backward(objective.critic_weight * against_critic, inputs=critic_weights)
-            critic_optimizer.step()
-        optimizer.step()
+            _step(critic, critic_optimizer, training, step / total_steps, fabric)
+        _step(autoencoder, optimizer, training, step / total_steps, fabric)
 
         recorded = (loss.classification, loss.reconstruction, loss.fooling, against_critic, alpha_error)
         state.history[step] = torch.stack([term.detach().float().cpu() for term in recorded])
@@ -222,9 +222,13 @@ def learning_rate_factor(training: Training, progress: float) -> float:
     return 1.0
 
 
-def _set_learning_rate(optimizer: torch.optim.Optimizer, training: Training, progress: float) -> None:
+def _step(network: Any, optimizer: Any, training: Training, progress: float, fabric: Fabric) -> None:
+    """Apply the gradients, at the learning rate of this moment."""
+    if training.clip is not None:
+        fabric.clip_gradients(network, optimizer, max_norm=training.clip)
     for group in optimizer.param_groups:
         group["lr"] = training.learning_rate * learning_rate_factor(training, progress)
+    optimizer.step()
 
 
 def _share(indices: Tensor, fabric: Fabric) -> Tensor:

@@ -230,14 +230,12 @@ class AutoEncoder(nn.Module):
         self.encoder = Encoder(channels, width, latent_size, stem, bias)
         self.decoder = Decoder(side, channels, width, latent_size, stem, bias)
 
-    def forward(
-        self, image: Tensor, alpha: Tensor | None = None, decode: bool = True, balance: float | None = None
-    ) -> Decoded:
+    def forward(self, image: Tensor, alpha: Tensor | None = None, decode: bool = True, limit: float | None = None) -> Decoded:
         """Encode, decode and, given alpha, decode the interpolated latents in the same pass."""
         latent = self.encoder(image)
         if not decode:
             return Decoded(latent, None, None)
-        latent, classified = share_latent(latent, balance)
+        latent, classified = share_latent(latent, limit)
         if alpha is None:
             return Decoded(classified, self.decoder(latent), None)
         both = self.decoder(torch.cat([latent, interpolate_latents(latent, alpha)]))
