@@ -305,7 +305,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = _command(commands, "demo", _demo, "train, evaluate and report on images that come with igd", "igd demo")
     demo.add_argument("--out", type=Path, default=Path("igd-demo"), help="folder to write to (default: %(default)s)")
     demo.add_argument("--seed", type=int, default=0)
-    demo.add_argument("--steps", type=int, default=280, help="batches to train on (default: %(default)s)")
+    demo.add_argument("--steps", type=int, default=220, help="batches to train on (default: %(default)s)")
     return parser
 
 

@@ -1,7 +1,7 @@
-"""A small, real data set that comes with the package: crops of one photograph of a brick wall, and defects made on it.
+"""A small, real data set that comes with the package: a brick wall, photographed again and again, and defects made on it.
 
-brick.png is a CC0 photograph (cc0textures, 'Bricks25', as prepared by the scikit-image project). Training crops come from its
-left part, mirrored at random, test crops from its right part: no pixel is in both.
+brick.png is a CC0 photograph (cc0textures, 'Bricks25', as prepared by the scikit-image project). As on an inspection line,
+the camera looks at one place: each image is a crop of it, shifted by some pixels, in slightly different light, with noise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 SIDE = 192  # of a crop
-BORDER = 320  # columns left of it are for training
+PLACE = (160, 150)  # row and column of the crop
+JITTER = 4  # pixels that the camera may be off, in each direction
 TRAINING, TEST_GOOD, TEST_EACH = 120, 24, 8  # images: training, normal test, and test of each defect
 
 Pixels = NDArray[np.uint8]
@@ -27,12 +28,12 @@ def make_demo(folder: Path, seed: int = 0) -> Path:
     chance = np.random.default_rng(seed)
     wall = _wall()
     for n in range(TRAINING):
-        _save(_crop(wall[:, :BORDER], chance), folder / "train" / "good" / f"{n:03d}.png")
+        _save(_photograph(wall, chance), folder / "train" / "good" / f"{n:03d}.png")
     for n in range(TEST_GOOD):
-        _save(_crop(wall[:, BORDER:], chance), folder / "test" / "good" / f"{n:03d}.png")
+        _save(_photograph(wall, chance), folder / "test" / "good" / f"{n:03d}.png")
     for name, make in DEFECTS.items():
         for n in range(TEST_EACH):
-            image, mask = make(_crop(wall[:, BORDER:], chance), chance)
+            image, mask = make(_photograph(wall, chance), chance)
             _save(image, folder / "test" / name / f"{n:03d}.png")
             _save((mask * 255).astype(np.uint8), folder / "ground_truth" / name / f"{n:03d}_mask.png")
     return folder
@@ -43,13 +44,10 @@ def _wall() -> Pixels:
         return np.asarray(photograph.convert("L"))
 
 
-def _crop(part: Pixels, chance: np.random.Generator) -> Pixels:
-    """A crop at a random place, mirrored at random, under slightly different light, with a little sensor noise."""
-    top = chance.integers(0, part.shape[0] - SIDE + 1)
-    left = chance.integers(0, part.shape[1] - SIDE + 1)
-    crop = part[top : top + SIDE, left : left + SIDE].astype(np.float64)
-    if chance.random() < 0.5:
-        crop = crop[:, ::-1]
+def _photograph(wall: Pixels, chance: np.random.Generator) -> Pixels:
+    """The place as the camera sees it this time."""
+    top, left = PLACE + chance.integers(-JITTER, JITTER + 1, 2)
+    crop = wall[top : top + SIDE, left : left + SIDE].astype(np.float64)
     lit = crop * chance.uniform(0.95, 1.05) + chance.normal(0, 1.5, crop.shape)
     return lit.clip(0, 255).round().astype(np.uint8)
 
