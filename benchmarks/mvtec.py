@@ -1,6 +1,6 @@
 """MVTec AD categories: image and pixel metrics, and the time they took.
 
-python benchmarks/mvtec.py ../shared/data/mvtec256/bottle --out docs/results/mvtec-bottle-scratch.json --report bottle.html
+python benchmarks/mvtec.py MVTEC/bottle --out docs/results/mvtec-bottle-scratch.json --report bottle.html
 """
 
 from __future__ import annotations

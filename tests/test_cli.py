@@ -40,7 +40,7 @@ def test_train_predict_evaluate(category: Path, tmp_path: Path, capsys: pytest.C
     rows = list(csv.DictReader((out / "scores.csv").open()))
     assert [float(row["score"]) for row in rows] == [line["score"] for line in lines]
     assert len(list(out.glob("*.png"))) == 20
-    assert Image.open(out / "spot_003.png").size == (32, 32)
+    assert Image.open(out / "spot_003_png.png").size == (32, 32)
 
     report = tmp_path / "report.html"
     assert main(["evaluate", str(model), str(category), "--report", str(report), "--json", "--quiet"]) == 0

@@ -43,9 +43,8 @@ def test_global_and_local_are_one_detector(fitted_large: IGD) -> None:
     looks = [scale.look(torch.from_numpy(image).permute(0, 3, 1, 2)) for scale in fitted_large.scales_]
     torch.testing.assert_close(score, (looks[0].score + looks[1].score) / 2)
     torch.testing.assert_close(heat, (looks[0].map + looks[1].map) / 2)
-    assert looks[1].reconstruction.shape == (1, 121)
-    per_patch = (looks[1].reconstruction + looks[1].anomaly) / 2
-    torch.testing.assert_close(looks[1].score, per_patch.amax(dim=1))
+    reconstruction, anomaly = looks[1].terms["reconstruction"], looks[1].terms["anomaly"]
+    torch.testing.assert_close(looks[1].score, 0.9 * reconstruction + 0.1 * anomaly)
     assert len(terms) == 4
 
 
@@ -116,6 +115,27 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int) ->
     assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
 
 
+def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="model:"):
+        detector = IGD(steps=3, width=4).fit(stripes(10))
+    expected = detector.score_samples(stripes(5))
+    with pytest.raises(Interrupted):
+        detector.fit(stripes(10, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1))
+    np.testing.assert_array_equal(detector.score_samples(stripes(5)), expected)
+
+
+def test_epochs_are_passes_over_the_images() -> None:
+    with pytest.warns(UserWarning, match="model:"):
+        detector = IGD(epochs=2, width=2).fit(np.tile(stripes(20), (50, 1, 1)))
+    assert len(detector.scales_[0].history) == 2 * 13  # 800 training images in batches of 64
+
+
+def test_terms_are_those_of_the_objective() -> None:
+    for objective, expected in (("rec", {"global.reconstruction"}), ("dsvdd", {"global.anomaly"})):
+        detector = IGD(objective=objective, steps=30, width=4).fit(stripes(20))
+        assert detector.predict(stripes(1)[0]).terms.keys() == expected
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "run.checkpoint"
     with pytest.raises(Interrupted):
@@ -136,8 +156,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         ({"image_size": 200}, "multiple of 32"),
         ({"image_size": 16}, "too short for the global model.*17"),
         ({"fit_to": "stretch"}, "letterbox"),
-        ({"steps": 0}, "must be positive"),
+        ({"steps": 0}, "positive number"),
         ({"calibration": 1.0}, "between 0 and 1"),
+        ({"batch_size": 1}, "two images"),
+        ({"learning_rate": float("nan")}, "positive number"),
+        ({"image_size": 0}, "between 1 and"),
+        ({"image_size": 8192}, "between 1 and"),
         ({"seed": -1}, "must not be negative"),
         ({"device": "abacus"}, "can't be used here"),
         ({"max_false_alarms": 0.001}, "needs at least 999 calibration images"),

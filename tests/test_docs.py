@@ -84,7 +84,7 @@ def test_tables_are_made_from_the_results() -> None:
 def test_the_demo_finds_its_defects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--out", str(tmp_path / "demo"), "--json", "--quiet"]) == 0
     metrics = json.loads(capsys.readouterr().out)
-    assert metrics["image_auroc"] > 0.9
-    assert metrics["pixel_auroc"] > 0.9
+    assert metrics["image_auroc"] > 0.85
+    assert metrics["pixel_auroc"] > 0.95
     assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
     assert (tmp_path / "demo" / "bricks.igd").exists()

@@ -102,6 +102,10 @@ def test_newer_and_other_kinds(saved: Path) -> None:
         lambda header: header["scales"][0].update(latent_size=64),
         lambda header: header["scales"][0].update(name="../global"),
         lambda header: header["scales"][0].update(surprise=1),
+        lambda header: header["scales"][0].update(stride=0),
+        lambda header: header["scales"][0].update(smoothing="x"),
+        lambda header: header.update(usual_heat=float("nan")),
+        lambda header: header["provenance"].pop("made_by"),
         lambda header: header["objective"].update(surprise=1),
     ],
 )
@@ -117,6 +121,7 @@ def test_a_header_that_does_not_fit_is_refused(saved: Path, change) -> None:
         lambda tensors: tensors.pop("global/weights.encoder.linear.weight"),
         lambda tensors: tensors.update({"global/weights.extra": torch.zeros(1)}),
         lambda tensors: tensors.update({"global/mean": torch.zeros(3)}),
+        lambda tensors: tensors.update({name: value.double() for name, value in tensors.items() if "weights" in name}),
         lambda tensors: tensors["global/mean"].fill_(float("nan")),
         lambda tensors: tensors.update({"calibration.scores": torch.zeros(0)}),
     ],

@@ -39,7 +39,7 @@ class Checkpoint:
         if not self.path.exists():
             return False
         header, self.tensors = read_tensors(self.path, KIND, FORMAT)
-        if header["run"] != self.run:
+        if header.get("run") != self.run:
             raise UserError(
                 f"{self.path}: belongs to a training with other images or settings; "
                 "give the same ones again, or start anew without resuming"

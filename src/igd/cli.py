@@ -64,6 +64,8 @@ def _train(options: argparse.Namespace) -> int:
     target = options.output
     check_writable(target)
     checkpoint = target.with_name(target.name + ".checkpoint")
+    if checkpoint.exists() and not options.resume:
+        raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
     detector = IGD(**{name: getattr(options, name) for name in _TRAINING_FLAGS})
     with _interruptible() as stop, _warnings_as_lines():
         detector.fit(
@@ -94,7 +96,8 @@ def _predict(options: argparse.Namespace) -> int:
     from igd.files import make_folder
 
     detector = IGD.load(options.model)
-    paths = [path for given in options.images for path in _images(given)]
+    named = dict(item for given in options.images for item in _images(given, options.out))
+    paths = list(named)
     out = make_folder(options.out) if options.out else None
     table = _Table(out / "scores.csv") if out else None
     failures = 0
@@ -109,7 +112,7 @@ def _predict(options: argparse.Namespace) -> int:
         row = {"path": str(path), **row}
         if table and out:
             table.write(row)
-            _write_overlay(out, path, prediction.map, detector)
+            _write_overlay(out / named[path], path, prediction.map, detector)
         if options.json:
             print(json.dumps(row), flush=True)
         elif not table:
@@ -149,6 +152,8 @@ def _demo(options: argparse.Namespace) -> int:
     from igd.evaluation.report import write_report
     from igd.files import make_folder
 
+    if options.seed < 0:
+        raise UserError(f"seed is {options.seed}; it must not be negative")
     out = make_folder(options.out)
     data = make_demo(out / "bricks", seed=options.seed)
     progress = _progress(options)
@@ -165,20 +170,22 @@ def _demo(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _images(given: Path) -> list[Path]:
+def _images(given: Path, out: Path | None) -> list[tuple[Path, str]]:
+    """The images of a file or folder, without earlier results in it, each with the name of its heat map."""
     from igd.data.images import find_images
 
-    return find_images(given)
+    inside = given if given.is_dir() else given.parent
+    found = [path for path in find_images(given) if out is None or out.resolve() not in path.resolve().parents]
+    names = ("_".join(path.relative_to(inside).parts) for path in found)
+    return [(path, name.replace(".", "_") + ".png") for path, name in zip(found, names, strict=True)]
 
 
-def _write_overlay(out: Path, path: Path, heat: Any, detector: IGD) -> None:
-    """The heat map of `path`, under a name that keeps its folder's, so that good/000.png and bad/000.png both stay."""
+def _write_overlay(target: Path, path: Path, heat: Any, detector: IGD) -> None:
     from igd.data.images import read_image
     from igd.evaluation.overlay import overlay
     from igd.files import atomic
 
-    name = f"{path.resolve().parent.name}_{path.stem}.png"
-    with atomic(out / name) as part:
+    with atomic(target) as part:
         overlay(read_image(path), heat, detector.usual_heat_, detector.pixel_threshold_).save(part, format="PNG")
 
 
@@ -305,7 +312,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = _command(commands, "demo", _demo, "train, evaluate and report on images that come with igd", "igd demo")
     demo.add_argument("--out", type=Path, default=Path("igd-demo"), help="folder to write to (default: %(default)s)")
     demo.add_argument("--seed", type=int, default=0)
-    demo.add_argument("--steps", type=int, default=220, help="batches to train on (default: %(default)s)")
+    demo.add_argument("--steps", type=int, default=260, help="batches to train on (default: %(default)s)")
     return parser
 
 
@@ -344,8 +351,8 @@ def _add_training_flags(command: argparse.ArgumentParser) -> None:
     add("--calibration", type=float, default=0.2, help="share of the images held out for the threshold (default: 0.2)")
     add("--max-false-alarms", type=float, help="accepted share of false alarms (default: 0.05, or what is possible)")
     add("--seed", type=int, default=0)
-    add("--device", default="cpu", help="cpu (default), cuda, mps or auto")
-    add("--precision", default="32-true", choices=("32-true", "bf16-mixed", "16-mixed"))
+    add("--device", default="cpu", help="cpu (default) or cuda")
+    add("--precision", default="32-true", choices=("32-true", "bf16-mixed"))
     add("--strict", action="store_true", help="refuse unreadable images instead of leaving them out")
 
 

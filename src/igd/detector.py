@@ -20,16 +20,17 @@ from torch import Tensor
 
 from igd.calibration import choose_rate, p_values, threshold
 from igd.checkpoint import Checkpoint, fingerprint
-from igd.data.geometry import FITS, Fit, Geometry
-from igd.data.images import UnreadableImage, in_parallel
-from igd.data.sources import ImageSet, Source, as_source, check_one_size, decode, stack
+from igd.data.geometry import Fit
+from igd.data.images import in_parallel
+from igd.data.sources import ImageSet, Source, as_source, stack
 from igd.errors import Interrupted, TrainingWarning, UserError
 from igd.files import check_writable
-from igd.method.em import TrainingState, generator
+from igd.method.em import TrainingState
 from igd.method.health import check_scores, snapshot
 from igd.modelfile import StoredModel, read_model, write_model
+from igd.preparation import check_large_enough, choose_held_out, choose_scales, read_training_images
 from igd.progress import Progress
-from igd.recipes import LARGE_SIDE, SMALL_LIMIT, SMALL_SIDE, ScaleSettings, find_objective, find_recipe
+from igd.recipes import find_objective
 from igd.scale import Scale
 from igd.version import __version__
 
@@ -47,7 +48,7 @@ class Prediction:
     p_value: float  # share of normal images that look at least as anomalous
     is_anomalous: bool  # at the detector's false-alarm rate
     map: NDArray[np.float32]  # the size of the image, in [0, 1]
-    terms: dict[str, float]  # l_r and l_h of each scale
+    terms: dict[str, float]  # l_r and l_h of each scale, of the local one at its worst patch
 
 
 class IGD(BaseEstimator):
@@ -76,8 +77,8 @@ class IGD(BaseEstimator):
         calibration: float = 0.2,  # share of the images held out for the threshold
         max_false_alarms: float | None = None,  # None: 0.05, or the lowest rate the held-out images can promise
         seed: int = 0,
-        device: str = "cpu",  # cpu, cuda, mps or auto
-        precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true",
+        device: str = "cpu",  # cpu or cuda
+        precision: Literal["32-true", "bf16-mixed"] = "32-true",
         strict: bool = False,  # refuse unreadable images instead of leaving them out
     ) -> None:
         self.recipe = recipe
@@ -102,7 +103,7 @@ class IGD(BaseEstimator):
         X: Any,
         y: Any = None,
         *,
-        checkpoint: Path | None = None,
+        checkpoint: str | Path | None = None,
         resume: bool = False,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -116,24 +117,30 @@ class IGD(BaseEstimator):
         started, progress = time.time(), progress or Progress()
         objective = find_objective(self.objective)
         source = as_source(X)
-        images, settings = self._read(source, progress)
-        held_out = self._hold_out(len(images))
-        self.false_alarm_rate_ = choose_rate(self.max_false_alarms, int(held_out.sum()))
+        settings, geometry = choose_scales(self, source)
+        images = read_training_images(source, geometry, settings, self, progress)
+        held_out = choose_held_out(len(images), self.calibration, self.seed)
+        rate = choose_rate(self.max_false_alarms, int(held_out.sum()))
         training = images.subset((~held_out).nonzero().flatten())
-        described = {"parameters": self.get_params(), "scales": [asdict(each) for each in settings]}
+        described = {
+            "made_by": __version__,
+            "parameters": self.get_params(),
+            "objective": asdict(objective),
+            "scales": [asdict(each) for each in settings],
+        }
         run = fingerprint(described, training.pixels)
-        saved = Checkpoint(checkpoint, run) if checkpoint else None
+        saved = Checkpoint(Path(checkpoint), run) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 
-        self.geometry_ = Geometry(images.pixels.shape[-1], self.fit_to or "resize")
-        self.scales_ = []
+        scales = []
         for each in settings:
-            scale = Scale(each, objective, self.geometry_.side, images.pixels.shape[1])
+            scale = Scale(each, objective, geometry.side, images.pixels.shape[1])
             for message in self._train(scale, training.pixels, saved, progress, stop):
                 warnings.warn(f"{each.name} model: {message}", TrainingWarning, stacklevel=2)
-            self.scales_.append(scale)
+            scales.append(scale)
 
+        self.geometry_, self.scales_, self.false_alarm_rate_ = geometry, scales, rate
         self._calibrate(images.subset(held_out.nonzero().flatten()), progress)
         self.provenance_ = {
             "made_by": f"igd {__version__}",
@@ -149,57 +156,6 @@ class IGD(BaseEstimator):
             "fingerprint": run,
         }
         return self
-
-    def _read(self, source: Source, progress: Progress) -> tuple[ImageSet, list[ScaleSettings]]:
-        """The images at the model's size, and the settings of the scales that will look at them."""
-        if self.fit_to is not None and self.fit_to not in FITS:
-            raise UserError(f"images can't be fitted by {self.fit_to!r}; there are {', '.join(FITS)}")
-        if len(source) < 3:
-            raise UserError(f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, better 100")
-        if self.seed < 0:
-            raise UserError(f"seed is {self.seed}; it must not be negative")
-        recipe = find_recipe(self.recipe)
-        shorter = min(_first_readable(source).size)
-        side = self.image_size or (SMALL_SIDE if shorter <= SMALL_LIMIT else LARGE_SIDE)
-        available = recipe.small if side <= SMALL_LIMIT else recipe.large
-        wanted = self.scales or tuple(each.name for each in available)
-        unknown = set(wanted) - {each.name for each in available}
-        if unknown:
-            names = ", ".join(each.name for each in available)
-            raise UserError(f"no scale is called {', '.join(sorted(unknown))} for images of {side} pixels; there are {names}")
-        settings = [self._override(each) for each in available if each.name in wanted]
-        for each in settings:
-            Scale.check(each, side)
-        images = decode(source, Geometry(side, self.fit_to or "resize"), strict=self.strict, progress=progress)
-        for message in images.skipped:
-            progress.say(f"left out: {message}")
-        if self.fit_to is None:
-            check_one_size(images, source)
-        _check_large_enough(images, settings)
-        if len(images) < 3:
-            raise UserError(f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are needed")
-        return images, settings
-
-    def _override(self, settings: ScaleSettings) -> ScaleSettings:
-        """The recipe's settings with what the user set in their place."""
-        own = {name: getattr(self, name) for name in ("epochs", "steps", "batch_size", "learning_rate", "width")}
-        own = {name: value for name, value in own.items() if value is not None}
-        for name, value in own.items():
-            if value <= 0:
-                raise UserError(f"{name} is {value}; it must be positive")
-        width = own.pop("width", settings.width)
-        if "epochs" in own:
-            own.setdefault("steps", None)
-        return replace(settings, training=replace(settings.training, seed=self.seed, **own), width=width)
-
-    def _hold_out(self, count: int) -> Tensor:
-        """Which images are kept from training, for calibration."""
-        if not 0 < self.calibration < 1:
-            raise UserError(f"calibration is {self.calibration}; it is a share of the images, between 0 and 1")
-        kept = min(max(1, round(self.calibration * count)), count - 2)
-        mask = torch.zeros(count, dtype=torch.bool)
-        mask[torch.randperm(count, generator=generator(self.seed, "hold out"))[:kept]] = True
-        return mask
 
     def _train(
         self, scale: Scale, pixels: Tensor, saved: Checkpoint | None, progress: Progress, stop: Callable[[], bool]
@@ -260,8 +216,7 @@ class IGD(BaseEstimator):
         looks = {scale.settings.name: scale.look(pixels) for scale in self.scales_}
         score = torch.stack([look.score for look in looks.values()]).mean(dim=0)
         heat = torch.stack([look.map for look in looks.values()]).mean(dim=0)
-        terms = {f"{name}.reconstruction": look.reconstruction.amax(dim=1) for name, look in looks.items()}
-        terms |= {f"{name}.anomaly": look.anomaly.amax(dim=1) for name, look in looks.items()}
+        terms = {f"{name}.{term}": value for name, look in looks.items() for term, value in look.terms.items()}
         return score, heat, terms
 
     @property
@@ -294,7 +249,7 @@ class IGD(BaseEstimator):
         def read(number: int) -> Any:
             try:
                 image = source.read(number)
-                _check_size(source.names[number], image.size, [scale.settings for scale in self.scales_])
+                check_large_enough(source.names[number], image.size, [scale.settings for scale in self.scales_])
             except UserError as error:
                 return error
             return self.geometry_.to_square(image.convert("RGB" if channels == 3 else "L")), image.size
@@ -356,7 +311,7 @@ class IGD(BaseEstimator):
         stored = StoredModel(
             parameters,
             self.geometry_,
-            find_objective(self.objective),
+            self.scales_[0].objective,
             self.scales_,
             self.calibration_scores_,
             self.calibration_peaks_,
@@ -379,27 +334,3 @@ class IGD(BaseEstimator):
         detector.usual_heat_ = stored.usual_heat
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
         return detector
-
-
-def _first_readable(source: Source) -> Any:
-    for number in range(len(source)):
-        try:
-            return source.read(number)
-        except UnreadableImage as error:
-            last = error
-    raise UserError(f"{source.described}: none of the {len(source)} images can be read; the last: {last}")
-
-
-def _check_large_enough(images: ImageSet, settings: list[ScaleSettings]) -> None:
-    for name, size in zip(images.names, images.sizes, strict=True):
-        _check_size(name, size, settings)
-
-
-def _check_size(name: str, size: tuple[int, int], settings: list[ScaleSettings]) -> None:
-    """Refuse an image that would have to be invented rather than enlarged."""
-    smallest = min(each.similarity.smallest_side for each in settings)
-    if min(size) < smallest:
-        raise UserError(
-            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
-            f"the shorter side must have at least {smallest}"
-        )

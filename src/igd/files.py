@@ -28,7 +28,7 @@ def atomic(path: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        with part.open("rb") as written:
+        with part.open("rb+") as written:
             os.fsync(written.fileno())
         part.chmod(0o666 & ~_umask())
         part.replace(path)
@@ -99,11 +99,15 @@ def load_weights(module: torch.nn.Module, tensors: dict[str, Tensor], path: Path
     wrong = sorted(
         name
         for name in expected.keys() | tensors.keys()
-        if name not in expected or name not in tensors or expected[name].shape != tensors[name].shape
+        if name not in expected or name not in tensors or _kind(expected[name]) != _kind(tensors[name])
     )
     if wrong:
         raise UserError(f"{path}: damaged: {len(wrong)} tensors don't fit the model it describes, {wrong[0]} among them")
     module.load_state_dict(tensors, assign=True)
+
+
+def _kind(tensor: Tensor) -> tuple[torch.dtype, torch.Size]:
+    return tensor.dtype, tensor.shape
 
 
 def _umask() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,12 @@ from igd.method.em import Training
 from igd.method.gaussian import GaussianDescriptor
 from igd.method.objective import Objective
 from igd.method.similarity import Similarity
-from igd.recipes import ScaleSettings
+from igd.recipes import LARGEST_SIDE, ScaleSettings
 from igd.scale import Scale, in_fast_layout
 from igd.version import __version__
 
 FORMAT = 1
 KIND = "model"
-LARGEST_SIDE = 4096  # of the model's square
 
 
 @dataclass
@@ -70,7 +70,7 @@ def read_model(path: Path) -> StoredModel:
     header, tensors = read_tensors(path, KIND, FORMAT)
     try:
         model = _model(header, tensors, path)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         if isinstance(error, UserError):
             raise
         raise UserError(f"{path}: damaged: its description makes no sense ({error})") from None
@@ -84,12 +84,15 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
     if geometry.fit not in FITS or not 0 < geometry.side <= LARGEST_SIDE or header["channels"] not in (1, 3):
         raise ValueError("impossible geometry")
     rate, scores, peaks = header["false_alarm_rate"], tensors["calibration.scores"], tensors["calibration.peaks"]
-    if not 0 < rate <= 1 or scores.shape != peaks.shape or scores.dim() != 1 or (len(scores) + 1) * rate < 1 - 1e-9:
+    promised = 0 < rate < 1 and (len(scores) + 1) * rate >= 1 - 1e-9
+    if not promised or scores.shape != peaks.shape or scores.dim() != 1 or not math.isfinite(header["usual_heat"]):
         raise ValueError("impossible calibration")
     objective = Objective(**header["objective"])
     scales = [_scale(each, objective, geometry, header["channels"], tensors, path) for each in header["scales"]]
     if not scales:
         raise ValueError("no scales")
+    if not isinstance(header["provenance"]["made_by"], str):
+        raise ValueError("impossible provenance")
     return StoredModel(
         dict(header["parameters"]),
         geometry,
@@ -112,14 +115,19 @@ def _scale(
     path: Path,
 ) -> Scale:
     settings = _settings(described)
+    if not (settings.name.isidentifier() and settings.stride > 0 and settings.width > 0 and settings.latent_size > 0):
+        raise ValueError("impossible scale")
+    if not (0 <= settings.anomaly_share <= 1 and 0 <= settings.smoothing < geometry.side):
+        raise ValueError("impossible scale")
     Scale.check(settings, geometry.side)
     own = {
         name.removeprefix(f"{settings.name}/"): value
         for name, value in tensors.items()
         if name.startswith(f"{settings.name}/")
     }
+    scale = Scale(settings, objective, geometry.side, channels)
     with torch.device("meta"):  # nothing is allocated before the file's own tensors are known to fit
-        scale = Scale(settings, objective, geometry.side, channels)
+        scale.autoencoder = scale.build()
     weights = {name.removeprefix("weights."): value for name, value in own.items() if name.startswith("weights.")}
     load_weights(scale.autoencoder, weights, path)
     scale.autoencoder = in_fast_layout(scale.autoencoder)

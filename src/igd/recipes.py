@@ -12,6 +12,7 @@ from igd.method.similarity import PATCH, WHOLE_IMAGE, Similarity
 SMALL_SIDE = 32  # images up to SMALL_LIMIT pixels get one model at this side
 SMALL_LIMIT = 64
 LARGE_SIDE = 256
+LARGEST_SIDE = 4096
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ RECIPES = {
         "fast",
         ScaleSettings("global", PATCH, replace(_FAST, steps=500), width=16, smoothing=1.0),
         ScaleSettings("global", WHOLE_IMAGE, replace(_FAST, steps=300, batch_size=8), width=16, smoothing=4.0),
-        ScaleSettings("local", PATCH, replace(_FAST, steps=600), patch=32, width=16, smoothing=4.0),
+        # A score of an image is that of its worst patch, and some normal patch is always far from the centre: as in the
+        # authors' code, l_h counts for a tenth there.
+        ScaleSettings("local", PATCH, replace(_FAST, steps=1000), patch=32, width=16, anomaly_share=0.1, smoothing=4.0),
     ),
 }
 

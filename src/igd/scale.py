@@ -31,21 +31,26 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 class Look:
     """What a scale sees in a batch of images."""
 
-    reconstruction: Tensor  # l_r of each patch, (b, patches)
-    anomaly: Tensor  # l_h of each patch, (b, patches)
-    score: Tensor  # of each image, (b,)
+    score: Tensor  # of each image, that of its worst patch, (b,)
+    terms: dict[str, Tensor]  # l_r and l_h at that patch, as far as the objective has them
     map: Tensor  # (b, side, side)
 
 
 class Scale:
     """Auto-encoder and descriptor at one scale; a whole image is the case of one patch an image."""
 
+    autoencoder: AutoEncoder  # made by `start`, or read from a file
+
     def __init__(self, settings: ScaleSettings, objective: Objective, image_side: int, channels: int) -> None:
         self.settings, self.objective, self.channels = settings, objective, channels
         self.side = settings.patch or image_side
         self.descriptor: GaussianDescriptor | None = None
         self.history: Tensor | None = None
-        self.autoencoder = AutoEncoder(self.side, channels, settings.width, settings.latent_size, objective.bias)
+
+    def build(self) -> AutoEncoder:
+        """Networks of the right shape, with weights drawn from torch's own source of chance."""
+        settings = self.settings
+        return AutoEncoder(self.side, self.channels, settings.width, settings.latent_size, self.objective.bias)
 
     @staticmethod
     def check(settings: ScaleSettings, image_side: int) -> None:
@@ -69,15 +74,9 @@ class Scale:
         """The state before the first step: the same for the same seed and images."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(generator(self.settings.training.seed, self.settings.name).initial_seed())
-            fresh = Scale(self.settings, self.objective, pixels.shape[-1], self.channels)
-            critic = Critic(self.side, self.channels, self.settings.width)
-        self.autoencoder = in_fast_layout(fresh.autoencoder)
-        return start_training(
-            self.autoencoder,
-            in_fast_layout(critic),
-            self.samples(pixels),
-            self.settings.training,
-        )
+            self.autoencoder = in_fast_layout(self.build())
+            critic = in_fast_layout(Critic(self.side, self.channels, self.settings.width))
+        return start_training(self.autoencoder, critic, self.samples(pixels), self.settings.training)
 
     def fit(
         self,
@@ -120,13 +119,17 @@ class Scale:
         grid = (len(pixels), samples.rows, samples.columns)
         reconstruction, anomaly, score, maps = (term.view(*grid, *term.shape[1:]) for term in terms)
         inner = slice(1, -1) if margin else slice(None)
+        worst = score[:, inner, inner].flatten(1).max(dim=1)
+        at_worst = {
+            name: term[:, inner, inner].flatten(1).gather(1, worst.indices[:, None])[:, 0]
+            for name, term, counts in (
+                ("reconstruction", reconstruction, self.objective.reconstruction),
+                ("anomaly", anomaly, self.objective.classifier),
+            )
+            if counts
+        }
         heat = lay_over(maps, self.settings.stride)[:, margin : margin + pixels.shape[2], margin : margin + pixels.shape[3]]
-        return Look(
-            reconstruction[:, inner, inner].flatten(1),
-            anomaly[:, inner, inner].flatten(1),
-            score[:, inner, inner].flatten(1).amax(dim=1),
-            smooth(heat, self.settings.smoothing),
-        )
+        return Look(worst.values, at_worst, smooth(heat, self.settings.smoothing))
 
     def _look_at(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         assert self.descriptor is not None

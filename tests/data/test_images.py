@@ -29,6 +29,18 @@ def test_sixteen_bit_greys_are_scaled_not_clipped(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.asarray(read_image(path))[:, :, 1], GRADIENT, atol=1)
 
 
+def test_what_a_value_means_does_not_depend_on_the_other_pixels(tmp_path: Path) -> None:
+    path = tmp_path / "dark.tif"
+    Image.fromarray(np.full((20, 20), 200, dtype=np.uint16)).save(path)
+    assert np.asarray(read_image(path)).max() == 1
+    Image.fromarray(GRADIENT.astype(np.float32) / 255).save(path)
+    np.testing.assert_allclose(np.asarray(read_image(path))[:, :, 0], GRADIENT, atol=1)
+    for wrong in (GRADIENT.astype(np.float32), np.full((20, 20), np.nan, dtype=np.float32)):
+        Image.fromarray(wrong).save(path)
+        with pytest.raises(UnreadableImage, match="between 0 and 1"):
+            read_image(path)
+
+
 def test_exif_orientation(tmp_path: Path) -> None:
     path = tmp_path / "image.jpg"
     image = Image.new("RGB", (40, 20))

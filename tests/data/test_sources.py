@@ -87,3 +87,18 @@ def test_mvtec_layout(tmp_path: Path) -> None:
     assert read_mask(samples[0].mask, (30, 20)).shape == (20, 30)
     with pytest.raises(UserError, match="must be of one size"):
         read_mask(samples[0].mask, (31, 20))
+
+
+def test_masks_of_zeros_and_ones_and_folders_without_test(tmp_path: Path) -> None:
+    for kind in ("good", "dent"):
+        write(tmp_path / kind)
+    masks = write(tmp_path / "ground_truth" / "dent", np.ones((4, 20, 30), dtype=np.uint8))
+    for path in list(masks.iterdir()):
+        path.rename(path.with_name(f"{path.stem}_mask.png"))
+    samples = labelled_samples(tmp_path)
+    assert {sample.defect for sample in samples} == {"good", "dent"}
+    assert samples[0].mask is not None
+    assert read_mask(samples[0].mask, (30, 20)).all()
+    Image.fromarray(np.zeros((20, 30), dtype=np.uint8)).save(samples[0].mask)
+    with pytest.raises(UserError, match="marks no pixel"):
+        read_mask(samples[0].mask, (30, 20))

@@ -134,6 +134,9 @@ def test_online_e_step_follows_the_latents(fabric: Fabric) -> None:
         omega = online_e_step(moved, 0.1, igd, omega, fabric)
     expected = e_step([moved], igd, None, fabric)
     torch.testing.assert_close(omega.mean, expected.mean, atol=1e-3, rtol=0)
+    one, other = torch.randn(60, 4), torch.randn(40, 4) + 5
+    mixed = online_e_step(other, 0.4, igd, e_step([one], igd, None, fabric), fabric)
+    torch.testing.assert_close(mixed.variance, e_step([one, other], igd, None, fabric).variance)
     torch.testing.assert_close(omega.variance, expected.variance, atol=1e-2, rtol=0)
 
 

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 SIDE = 192  # of a crop
 PLACE = (160, 150)  # row and column of the crop
-JITTER = 4  # pixels that the camera may be off, in each direction
+JITTER = 1  # pixels that the camera may be off, in each direction
 TRAINING, TEST_GOOD, TEST_EACH = 120, 24, 8  # images: training, normal test, and test of each defect
 
 Pixels = NDArray[np.uint8]

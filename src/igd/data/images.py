@@ -56,12 +56,21 @@ def read_image(path: Path) -> Image.Image:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """8-bit RGB of any mode; 16-bit greys are scaled, not clipped."""
-    if image.mode.startswith("I") or image.mode == "F":
-        pixels = np.asarray(image, dtype=np.float64)
-        full = 255.0 if pixels.max(initial=0) <= 255 else 65535.0
-        image = Image.fromarray((pixels.clip(0, full) * (255 / full)).round().astype(np.uint8))
+    """8-bit RGB of any mode. What a value means depends on the file's type, never on the other pixels of the image."""
+    if image.mode.startswith("I;16"):
+        return _scaled(image, 65535)
+    if image.mode == "I":  # 16-bit PNGs, in older versions of Pillow
+        return _scaled(image, 65535)
+    if image.mode == "F":
+        return _scaled(image, 1)
     return image.convert("RGB")
+
+
+def _scaled(image: Image.Image, white: float) -> Image.Image:
+    pixels = np.asarray(image, dtype=np.float64)
+    if not (np.isfinite(pixels).all() and pixels.min(initial=0) >= 0 and pixels.max(initial=0) <= white):
+        raise ValueError(f"its {image.mode} pixels must lie between 0 and {white:g}")
+    return Image.fromarray((pixels * (255 / white)).round().astype(np.uint8)).convert("RGB")
 
 
 def in_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:

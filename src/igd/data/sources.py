@@ -20,6 +20,7 @@ from igd.errors import UserError
 from igd.progress import Progress
 
 NORMAL_NAMES = ("good", "normal")
+NOT_KINDS = ("ground_truth", "train")  # folders beside those of test images
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,6 @@ class Source:
 
     def __len__(self) -> int:
         return len(self.names)
-
-    def subset(self, numbers: Sequence[int]) -> Source:
-        return Source([self.names[n] for n in numbers], lambda n: self.read(numbers[n]), self.described)
 
 
 def as_source(images: Any) -> Source:
@@ -179,15 +177,16 @@ def labelled_samples(path: Path) -> list[Sample]:
     if not path.is_dir():
         raise UserError(f"{path}: no such folder")
     test = path / "test" if (path / "test").is_dir() else path
-    kinds = sorted(folder for folder in test.iterdir() if folder.is_dir())
+    kinds = sorted(folder for folder in test.iterdir() if folder.is_dir() and folder.name not in NOT_KINDS)
     if not any(folder.name in NORMAL_NAMES for folder in kinds):
         raise UserError(f"{path}: no folder of normal test images found (looked for {test / 'good'})")
-    if len(kinds) < 2:
+    if all(folder.name in NORMAL_NAMES for folder in kinds):
         raise UserError(f"{path}: no folder of anomalous test images beside {test / kinds[0].name}; AUC needs both kinds")
+    masks = path / "ground_truth" if (path / "ground_truth").is_dir() else test.parent / "ground_truth"
     samples = []
     for folder in kinds:
         for image in find_images(folder):
-            mask = test.parent / "ground_truth" / folder.name / f"{image.stem}_mask.png"
+            mask = masks / folder.name / f"{image.stem}_mask.png"
             samples.append(Sample(image, folder.name, mask if mask.is_file() else None))
     return samples
 
@@ -199,4 +198,7 @@ def read_mask(path: Path, size: tuple[int, int]) -> NDArray[np.bool_]:
         raise UserError(
             f"{path}: the mask is {mask.width}x{mask.height}, its image {size[0]}x{size[1]}; they must be of one size"
         )
-    return np.asarray(mask) > 127
+    anomalous = np.asarray(mask) > 0
+    if not anomalous.any():
+        raise UserError(f"{path}: the mask of an anomalous image marks no pixel; draw it, or delete it")
+    return anomalous

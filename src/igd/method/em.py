@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -101,6 +101,7 @@ def train(
     """Train from `state` to the end; `after_step` sees every state a run may stop at, and may raise to stop there."""
     autoencoder, optimizer = fabric.setup(state.autoencoder, state.optimizer)
     critic, critic_optimizer = fabric.setup(state.critic, state.critic_optimizer)
+    _follow_to_device(state, fabric)
     weights, critic_weights = list(autoencoder.parameters()), list(critic.parameters())
     steps_in_epoch, total_steps = training.steps_in_epoch(len(samples)), training.total_steps(len(samples))
     first_step = state.step
@@ -152,8 +153,7 @@ def train(
         state.step = step + 1
         after_step(state)
 
-    last = epoch_order(training, len(samples), math.ceil(total_steps / steps_in_epoch))
-    state.descriptor = e_step(encoded(last), objective, state.descriptor, fabric)
+    state.descriptor = e_step(encoded(last_order(training, len(samples))), objective, state.descriptor, fabric)
     return state
 
 
@@ -192,8 +192,9 @@ def online_e_step(
     sigma, all of them are then anomalous, l_h is 1 everywhere, and its gradient is gone.
     """
     batch = e_step([latent.detach()], objective, previous, fabric)
+    between = rate * (1 - rate) * (batch.mean - previous.mean).square().sum()
     mean = torch.lerp(previous.mean, batch.mean, rate)
-    variance = torch.lerp(previous.variance, batch.variance + (batch.mean - mean).square().sum(), rate)
+    variance = torch.lerp(previous.variance, batch.variance, rate) + between
     return GaussianDescriptor(mean, variance, previous.radius)
 
 
@@ -207,9 +208,15 @@ def epoch_order(training: Training, available: int, epoch: int) -> Tensor:
     return drawn[torch.randperm(len(drawn), generator=chance)[:count]]
 
 
+def last_order(training: Training, available: int) -> Tensor:
+    """The samples of the last E-step, which scores rest on: all, or eight epochs' worth where an epoch is a sample itself."""
+    size = None if training.epoch_size is None else 8 * training.epoch_size
+    return epoch_order(replace(training, epoch_size=size), available, -1)
+
+
 def generator(seed: int, purpose: str, counter: int = 0) -> torch.Generator:
     """A source of chance that depends on nothing but its arguments."""
-    entropy = np.random.SeedSequence([seed, *purpose.encode(), counter])
+    entropy = np.random.SeedSequence([seed, *purpose.encode(), counter + 1])
     return torch.Generator().manual_seed(int(entropy.generate_state(1, np.uint64)[0]))
 
 
@@ -229,6 +236,16 @@ def _step(network: Any, optimizer: Any, training: Training, progress: float, fab
     for group in optimizer.param_groups:
         group["lr"] = training.learning_rate * learning_rate_factor(training, progress)
     optimizer.step()
+
+
+def _follow_to_device(state: TrainingState, fabric: Fabric) -> None:
+    """What a checkpoint restored on the CPU, beside the networks that Fabric moved."""
+    if state.descriptor is not None:
+        values = (state.descriptor.mean, state.descriptor.variance, state.descriptor.radius)
+        state.descriptor = GaussianDescriptor(*map(fabric.to_device, values))
+    for optimizer in (state.optimizer, state.critic_optimizer):
+        for parameter, moments in optimizer.state.items():
+            moments.update({name: value.to(parameter.device) for name, value in moments.items() if name != "step"})
 
 
 def _share(indices: Tensor, fabric: Fabric) -> Tensor:

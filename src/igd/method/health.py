@@ -15,6 +15,7 @@ CONSTANT_CRITIC = 5 / 96  # l_d of the best critic that ignores its input: it an
 
 SATURATED = 0.97  # mean l_h of training images above which hardly any gradient is left
 
+POOR = 0.2  # reconstruction error; below it, one good reconstruction may well serve images that are all alike
 IGNORED = 0.97  # own reconstruction error over another image's, above which the decoder does not use the latent
 
 
@@ -64,7 +65,7 @@ def check_decoder(autoencoder: AutoEncoder, image: Tensor, setting: Similarity) 
     decoded = autoencoder(image)
     own = reconstruction_error(image, decoded.reconstruction, setting).mean().item()
     other = reconstruction_error(image.roll(1, dims=0), decoded.reconstruction, setting).mean().item()
-    if own < IGNORED * other:
+    if own < POOR or own < IGNORED * other:
         return []
     return [
         f"the decoder ignores the latent: it gives every image the same reconstruction (error {own:.3f}, with another "

@@ -1,0 +1,123 @@
+"""What happens before training: which scales look at which square, which images can be used, which are held out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from igd.data.geometry import FITS, Fit, Geometry
+from igd.data.images import UnreadableImage
+from igd.data.sources import ImageSet, Source, check_one_size, decode
+from igd.errors import UserError
+from igd.method.em import generator
+from igd.progress import Progress
+from igd.recipes import LARGE_SIDE, LARGEST_SIDE, SMALL_LIMIT, SMALL_SIDE, ScaleSettings, find_recipe
+from igd.scale import Scale
+
+FEWEST = 3  # images: two to train on, for a pair to interpolate between, and one to calibrate with
+
+
+class Parameters(Protocol):
+    """What preparation reads of the detector's parameters; None leaves a choice to the recipe."""
+
+    recipe: str
+    scales: tuple[str, ...] | None
+    image_size: int | None
+    fit_to: Fit | None
+    epochs: int | None
+    steps: int | None
+    batch_size: int | None
+    learning_rate: float | None
+    width: int | None
+    seed: int
+    strict: bool
+
+
+def choose_scales(parameters: Parameters, source: Source) -> tuple[list[ScaleSettings], Geometry]:
+    """The scales of the recipe for images of this size, with what the user set in place of the recipe's."""
+    if parameters.fit_to is not None and parameters.fit_to not in FITS:
+        raise UserError(f"images can't be fitted by {parameters.fit_to!r}; there are {', '.join(FITS)}")
+    if parameters.seed < 0:
+        raise UserError(f"seed is {parameters.seed}; it must not be negative")
+    if len(source) < FEWEST:
+        raise UserError(f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, better 100")
+    recipe = find_recipe(parameters.recipe)
+    shorter = min(_first_readable(source).size)
+    side = parameters.image_size
+    if side is None:
+        side = SMALL_SIDE if shorter <= SMALL_LIMIT else LARGE_SIDE
+    if not 0 < side <= LARGEST_SIDE:
+        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
+    available = recipe.small if side <= SMALL_LIMIT else recipe.large
+    wanted = parameters.scales or tuple(each.name for each in available)
+    unknown = set(wanted) - {each.name for each in available}
+    if unknown:
+        names = ", ".join(each.name for each in available)
+        raise UserError(f"no scale is called {', '.join(sorted(unknown))} for images of {side} pixels; there are {names}")
+    settings = [_override(each, parameters) for each in available if each.name in wanted]
+    for each in settings:
+        Scale.check(each, side)
+    return settings, Geometry(side, parameters.fit_to or "resize")
+
+
+def read_training_images(
+    source: Source, geometry: Geometry, settings: list[ScaleSettings], parameters: Parameters, progress: Progress
+) -> ImageSet:
+    """Decode the images, say which were left out, and refuse a set that can't be trained on."""
+    images = decode(source, geometry, strict=parameters.strict, progress=progress)
+    for message in images.skipped:
+        progress.say(f"left out: {message}")
+    if parameters.fit_to is None:
+        check_one_size(images, source)
+    for name, size in zip(images.names, images.sizes, strict=True):
+        check_large_enough(name, size, settings)
+    if len(images) < FEWEST:
+        raise UserError(f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are needed")
+    return images
+
+
+def choose_held_out(count: int, share: float, seed: int) -> Tensor:
+    """Which images are kept from training, for calibration: a mask (count,)."""
+    if not 0 < share < 1:
+        raise UserError(f"calibration is {share}; it is a share of the images, between 0 and 1")
+    kept = min(max(1, round(share * count)), count - 2)
+    mask = torch.zeros(count, dtype=torch.bool)
+    mask[torch.randperm(count, generator=generator(seed, "hold out"))[:kept]] = True
+    return mask
+
+
+def check_large_enough(name: str, size: tuple[int, int], settings: list[ScaleSettings]) -> None:
+    """Refuse an image in which not even the smallest window of any scale finds its place."""
+    smallest = min(each.similarity.smallest_side for each in settings)
+    if min(size) < smallest:
+        raise UserError(
+            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
+            f"the shorter side must have at least {smallest}"
+        )
+
+
+def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
+    named = {name: getattr(parameters, name) for name in ("epochs", "steps", "batch_size", "learning_rate", "width")}
+    own = {name: value for name, value in named.items() if value is not None}
+    for name, value in own.items():
+        if not 0 < value < float("inf"):
+            raise UserError(f"{name} is {value}; it must be a positive number")
+    if own.get("batch_size", 2) < 2:
+        raise UserError("batch_size is 1; interpolation needs at least two images in a batch")
+    width = own.pop("width", settings.width)
+    if "epochs" in own:  # whole passes over the images, not the recipe's budget
+        own = {"steps": None, "epoch_size": None, **own}
+    return replace(settings, training=replace(settings.training, seed=parameters.seed, **own), width=width)
+
+
+def _first_readable(source: Source) -> Image.Image:
+    for number in range(len(source)):
+        try:
+            return source.read(number)
+        except UnreadableImage as error:
+            last = error
+    raise UserError(f"{source.described}: none of the {len(source)} images can be read; the last: {last}")

@@ -1,0 +1,33 @@
+"""On real images, where they are: learning is visible within seconds of training."""
+
+import numpy as np
+import pytest
+from conftest import real_data
+from sklearn.metrics import roc_auc_score
+
+from igd import IGD
+from igd.data.images import find_images, read_image
+from igd.data.sources import labelled_samples, read_mask, training_folder
+
+
+@pytest.mark.filterwarnings("ignore:.*model:")
+def test_fashion_mnist_trousers() -> None:
+    arrays = np.load(real_data("fashion_mnist.npz"))
+    detector = IGD(steps=60).fit(arrays["x_train"][arrays["y_train"] == 1][:1000])
+    labels = arrays["y_test"][:1000] != 1
+    predictions = detector.predict(arrays["x_test"][:1000])
+    assert roc_auc_score(labels, [each.score for each in predictions]) > 0.9
+    assert roc_auc_score(labels, [each.terms["global.reconstruction"] for each in predictions]) > 0.9
+    assert predictions[0].map.shape == (28, 28)
+
+
+@pytest.mark.parametrize(("name", "train", "test"), [("bottle", 209, 83), ("capsule", 219, 132), ("grid", 264, 78)])
+def test_mvtec_categories_are_read_as_they_are(name: str, train: int, test: int) -> None:
+    category = real_data("mvtec256") / name
+    assert len(find_images(training_folder(category))) == train
+    samples = labelled_samples(category)
+    assert len(samples) == test
+    for sample in samples[:: len(samples) // 5]:
+        assert (sample.mask is not None) == bool(sample.label)
+        if sample.mask is not None:
+            assert read_mask(sample.mask, read_image(sample.path).size).any()
