@@ -151,9 +151,9 @@ def _demo(options: argparse.Namespace) -> int:
     from igd.evaluation.evaluate import evaluate
     from igd.evaluation.report import write_report
     from igd.files import make_folder
+    from igd.preparation import check_seed
 
-    if options.seed < 0:
-        raise UserError(f"seed is {options.seed}; it must not be negative")
+    check_seed(options.seed)
     out = make_folder(options.out)
     data = make_demo(out / "bricks", seed=options.seed)
     progress = _progress(options)

@@ -41,8 +41,7 @@ def choose_scales(parameters: Parameters, source: Source) -> tuple[list[ScaleSet
     """The scales of the recipe for images of this size, with what the user set in place of the recipe's."""
     if parameters.fit_to is not None and parameters.fit_to not in FITS:
         raise UserError(f"images can't be fitted by {parameters.fit_to!r}; there are {', '.join(FITS)}")
-    if parameters.seed < 0:
-        raise UserError(f"seed is {parameters.seed}; it must not be negative")
+    check_seed(parameters.seed)
     if len(source) < FEWEST:
         raise UserError(f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, better 100")
     recipe = find_recipe(parameters.recipe)
@@ -62,6 +61,11 @@ def choose_scales(parameters: Parameters, source: Source) -> tuple[list[ScaleSet
     for each in settings:
         Scale.check(each, side)
     return settings, Geometry(side, parameters.fit_to or "resize")
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UserError(f"seed is {seed}; it must not be negative")
 
 
 def read_training_images(

@@ -57,9 +57,7 @@ def read_image(path: Path) -> Image.Image:
 
 def to_rgb(image: Image.Image) -> Image.Image:
     """8-bit RGB of any mode. What a value means depends on the file's type, never on the other pixels of the image."""
-    if image.mode.startswith("I;16"):
-        return _scaled(image, 65535)
-    if image.mode == "I":  # 16-bit PNGs, in older versions of Pillow
+    if image.mode.startswith("I"):  # I;16, or I: what older versions of Pillow make of a 16-bit PNG
         return _scaled(image, 65535)
     if image.mode == "F":
         return _scaled(image, 1)
