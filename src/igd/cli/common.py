@@ -1,0 +1,93 @@
+"""What every command shares: its flags, its progress, how results are printed and signals heard."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from igd.errors import TrainingWarning
+from igd.progress import LineProgress, Progress, TerminalProgress
+
+if TYPE_CHECKING:
+    from igd.detector import IGD
+
+DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], purpose: str, example: str
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=purpose,
+        description=purpose[0].upper() + purpose[1:] + ".",
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--json", action="store_true", help="machine-readable lines on standard output, nothing else there")
+    command.add_argument("--quiet", action="store_true", help="no progress bars")
+    command.add_argument("--verbose", action="store_true", help="show where a failure happened")
+    command.set_defaults(run=run)
+    return command
+
+
+def progress_of(options: argparse.Namespace) -> Progress:
+    return LineProgress() if options.quiet else TerminalProgress()
+
+
+def identity(detector: IGD) -> dict[str, Any]:
+    """What made a result: recipe, objective, seed, version."""
+    return {
+        "recipe": detector.recipe,
+        "objective": detector.objective,
+        "scales": [scale.settings.name for scale in detector.scales_],
+        "seed": detector.seed,
+        "made_by": detector.provenance_["made_by"],
+    }
+
+
+def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
+    if options.json:
+        print(json.dumps(metrics))
+        return
+    for name, value in metrics.items():
+        shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        print(f"{name:<28}{shown}")
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C asks training to stop at the end of its step; a second one stops at once."""
+    asked = False
+
+    def ask(*_: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Our own warnings as one line each; those of libraries are not the user's business."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for warning in caught:
+                if issubclass(warning.category, TrainingWarning):
+                    print(f"igd: warning: {warning.message}", file=sys.stderr)

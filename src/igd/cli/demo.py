@@ -1,0 +1,42 @@
+"""`igd demo`: the main job, on images that come with igd."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from igd.cli.common import DONE, add_command, identity, print_metrics, progress_of, warnings_as_lines
+
+
+def add(commands: Any) -> None:
+    command = add_command(commands, "demo", run, "train, evaluate and report on images that come with igd", "igd demo")
+    command.add_argument("--out", type=Path, default=Path("igd-demo"), help="folder to write to (default: %(default)s)")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--steps", type=int, default=260, help="batches to train on (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from igd.data.demo import make_demo
+    from igd.data.sources import labelled_samples, training_folder
+    from igd.detector import IGD
+    from igd.evaluation.evaluate import evaluate
+    from igd.evaluation.report import write_report
+    from igd.files import make_folder
+    from igd.preparation import check_seed
+
+    check_seed(options.seed)
+    out = make_folder(options.out)
+    data = make_demo(out / "bricks", seed=options.seed)
+    progress = progress_of(options)
+    with warnings_as_lines():
+        detector = IGD(image_size=192, scales=("local",), steps=options.steps, seed=options.seed).fit(
+            training_folder(data), progress=progress
+        )
+    detector.save(out / "bricks.igd")
+    evaluation = evaluate(detector, labelled_samples(data), progress)
+    write_report(out / "report.html", detector, evaluation, "igd demo: a brick wall")
+    print_metrics(options, {**evaluation.metrics, **identity(detector)})
+    if not options.json:
+        print(f"model:  {out / 'bricks.igd'}\nreport: {(out / 'report.html').resolve()}")
+    return DONE

@@ -1,0 +1,37 @@
+"""`igd evaluate`: measure a model on labelled images."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from igd.cli.common import DONE, add_command, identity, print_metrics, progress_of
+
+
+def add(commands: Any) -> None:
+    command = add_command(
+        commands, "evaluate", run, "measure on labelled images", "igd evaluate parts.igd bottle/ --report report.html"
+    )
+    command.add_argument("model", type=Path, help="a model file")
+    command.add_argument("images", type=Path, help="folder with test/good, test/<defect> and ground_truth/<defect>")
+    command.add_argument("--report", type=Path, help="HTML page to write")
+
+
+def run(options: argparse.Namespace) -> int:
+    from igd.data.sources import labelled_samples
+    from igd.detector import IGD
+    from igd.evaluation.evaluate import evaluate
+    from igd.evaluation.report import write_report
+    from igd.files import check_writable
+
+    if options.report:
+        check_writable(options.report)
+    detector = IGD.load(options.model)
+    evaluation = evaluate(detector, labelled_samples(options.images), progress_of(options))
+    if options.report:
+        write_report(options.report, detector, evaluation, f"{options.images.resolve().name}: {options.model.name}")
+    print_metrics(options, {**evaluation.metrics, **identity(detector)})
+    if options.report and not options.json:
+        print(f"report: {options.report}")
+    return DONE
