@@ -6,8 +6,8 @@ from conftest import real_data
 from sklearn.metrics import roc_auc_score
 
 from igd import IGD
-from igd.data.images import find_images, read_image
-from igd.data.sources import labelled_samples, read_mask, training_folder
+from igd.data.images import find_images
+from igd.data.sources import labelled_samples, training_folder
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
@@ -30,4 +30,4 @@ def test_mvtec_categories_are_read_as_they_are(name: str, train: int, test: int)
     for sample in samples[:: len(samples) // 5]:
         assert (sample.mask is not None) == bool(sample.label)
         if sample.mask is not None:
-            assert read_mask(sample.mask, read_image(sample.path).size).any()
+            assert sample.read_mask(sample.read().size).any()

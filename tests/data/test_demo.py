@@ -7,7 +7,7 @@ import pytest
 
 from igd.data.demo import DEFECTS, TEST_EACH, TEST_GOOD, TRAINING, make_demo
 from igd.data.images import find_images, read_image
-from igd.data.sources import labelled_samples, read_mask
+from igd.data.sources import labelled_samples
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def test_counts_and_masks(demo: Path) -> None:
     for sample in samples:
         assert (sample.mask is not None) == bool(sample.label)
         if sample.mask:
-            share = read_mask(sample.mask, read_image(sample.path).size).mean()
-            assert 0.002 < share < 0.2, sample.path
+            share = sample.read_mask(sample.read().size).mean()
+            assert 0.002 < share < 0.2, sample.identifier
 
 
 def test_same_seed_same_pixels(demo: Path, tmp_path: Path) -> None:

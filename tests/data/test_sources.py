@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from igd.data.geometry import Geometry
-from igd.data.sources import as_source, check_one_size, decode, labelled_samples, read_mask, training_folder
+from igd.data.sources import as_source, check_one_size, decode, labelled_samples, training_folder
 from igd.errors import UserError
 from igd.progress import Progress
 
@@ -81,12 +81,12 @@ def test_mvtec_layout(tmp_path: Path) -> None:
     write(tmp_path / "ground_truth" / "dent", IMAGES[:1])
     (tmp_path / "ground_truth" / "dent" / "0.png").rename(tmp_path / "ground_truth" / "dent" / "0_mask.png")
     samples = labelled_samples(tmp_path)
-    assert [(sample.defect, sample.label, sample.mask is not None) for sample in samples] == (
+    assert [(sample.kind, sample.label, sample.mask is not None) for sample in samples] == (
         [("dent", 1, True)] + [("dent", 1, False)] * 3 + [("good", 0, False)] * 4
     )
-    assert read_mask(samples[0].mask, (30, 20)).shape == (20, 30)
+    assert samples[0].read_mask((30, 20)).shape == (20, 30)
     with pytest.raises(UserError, match="must be of one size"):
-        read_mask(samples[0].mask, (31, 20))
+        samples[0].read_mask((31, 20))
 
 
 def test_masks_of_zeros_and_ones_and_folders_without_test(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_masks_of_zeros_and_ones_and_folders_without_test(tmp_path: Path) -> Non
     for path in list(masks.iterdir()):
         path.rename(path.with_name(f"{path.stem}_mask.png"))
     samples = labelled_samples(tmp_path)
-    assert {sample.defect for sample in samples} == {"good", "dent"}
+    assert {sample.kind for sample in samples} == {"good", "dent"}
     assert samples[0].mask is not None
-    assert read_mask(samples[0].mask, (30, 20)).all()
+    assert samples[0].read_mask((30, 20)).all()
     Image.fromarray(np.zeros((20, 30), dtype=np.uint8)).save(samples[0].mask)
     with pytest.raises(UserError, match="marks no pixel"):
-        read_mask(samples[0].mask, (30, 20))
+        samples[0].read_mask((30, 20))

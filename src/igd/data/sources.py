@@ -16,6 +16,7 @@ from torch import Tensor
 
 from igd.data.geometry import Geometry
 from igd.data.images import UnreadableImage, find_images, in_parallel, read_image
+from igd.data.samples import Sample
 from igd.errors import UserError
 from igd.progress import Progress
 
@@ -47,6 +48,8 @@ def as_source(images: Any) -> Source:
         listed = list(images)
         if listed and all(isinstance(item, str | Path) for item in listed):
             return _files([Path(item) for item in listed], "the list of files")
+        if listed and all(isinstance(item, Sample) for item in listed):
+            return Source([sample.identifier for sample in listed], lambda n: listed[n].read(), "the list of samples")
         if all(isinstance(item, np.ndarray) for item in listed):
             return _arrays(listed, "the list of arrays")
     raise UserError(
@@ -152,20 +155,6 @@ def check_one_size(images: ImageSet, source: Source) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A test image and what is known about it."""
-
-    path: Path
-    defect: str  # 'good', or the name of its defect
-    mask: Path | None = None  # where the defect is; None: nowhere, or not known
-
-    @property
-    def label(self) -> int:
-        """1 for an anomalous image."""
-        return int(self.defect not in NORMAL_NAMES)
-
-
 def training_folder(path: Path) -> Path:
     """`path`, or the normal training images in it where it is a category in MVTec's layout."""
     normal = path / "train" / "good"
@@ -187,18 +176,6 @@ def labelled_samples(path: Path) -> list[Sample]:
     for folder in kinds:
         for image in find_images(folder):
             mask = masks / folder.name / f"{image.stem}_mask.png"
-            samples.append(Sample(image, folder.name, mask if mask.is_file() else None))
+            label = int(folder.name not in NORMAL_NAMES)
+            samples.append(Sample(str(image), image, folder.name, label, mask if mask.is_file() else None))
     return samples
-
-
-def read_mask(path: Path, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Which pixels are anomalous, (height, width)."""
-    mask = read_image(path).convert("L")
-    if mask.size != size:
-        raise UserError(
-            f"{path}: the mask is {mask.width}x{mask.height}, its image {size[0]}x{size[1]}; they must be of one size"
-        )
-    anomalous = np.asarray(mask) > 0
-    if not anomalous.any():
-        raise UserError(f"{path}: the mask of an anomalous image marks no pixel; draw it, or delete it")
-    return anomalous

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from igd.data.sources import Sample, as_source, read_mask
+from igd.data.samples import Sample
+from igd.data.sources import as_source
 from igd.detector import IGD
 from igd.errors import UserError
 from igd.evaluation.metrics import PixelMetrics, image_metrics
@@ -36,16 +37,15 @@ class Evaluation:
 def evaluate(detector: IGD, samples: list[Sample], progress: Progress | None = None) -> Evaluation:
     """Score every test image once; metrics of localisation come from those whose mask is known."""
     judged, pixels = [], PixelMetrics()
-    source = as_source([sample.path for sample in samples])
+    source = as_source(samples)
     for sample, prediction in zip(samples, detector.predictions(source, progress=progress), strict=True):
         if isinstance(prediction, UserError):
             raise prediction
         judged.append(Judged(sample, prediction.score, prediction.p_value, prediction.is_anomalous, prediction.terms))
         height, width = prediction.map.shape
-        if sample.mask is not None:
-            pixels.add(prediction.map, read_mask(sample.mask, (width, height)))
-        elif sample.label == 0:
-            pixels.add(prediction.map, np.zeros((height, width), dtype=bool))
+        mask = sample.read_mask((width, height))
+        if mask is not None:
+            pixels.add(prediction.map, mask)
     labels = np.array([each.sample.label for each in judged])
     scores = np.array([each.score for each in judged])
     metrics = {

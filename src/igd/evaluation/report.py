@@ -14,7 +14,6 @@ from jinja2 import Environment
 from PIL import Image
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
-from igd.data.images import read_image
 from igd.detector import IGD, Prediction
 from igd.evaluation import figures
 from igd.evaluation.evaluate import Evaluation, Judged
@@ -98,8 +97,8 @@ def _training_charts(detector: IGD) -> list[tuple[str, str]]:
 def _defect_rows(judged: list[Judged]) -> list[list[str]]:
     good = [each.score for each in judged if not each.sample.label]
     rows = []
-    for kind in sorted({each.sample.defect for each in judged}, key=lambda name: (name not in ("good", "normal"), name)):
-        own = [each for each in judged if each.sample.defect == kind]
+    for kind in sorted({each.sample.kind for each in judged}, key=lambda name: (name not in ("good", "normal"), name)):
+        own = [each for each in judged if each.sample.kind == kind]
         scores = [each.score for each in own]
         area = "-"
         if own[0].sample.label:
@@ -134,12 +133,12 @@ def _spread(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def _card(detector: IGD, judged: Judged) -> dict[str, Any]:
-    image = read_image(judged.sample.path)
-    prediction = detector.predict(judged.sample.path)
+    image = judged.sample.read()
+    prediction = detector.predict(np.asarray(image))
     assert isinstance(prediction, Prediction)
     coloured = overlay(image, prediction.map, detector.usual_heat_, detector.pixel_threshold_)
     return {
-        "name": "/".join(judged.sample.path.parts[-2:]),
+        "name": "/".join(Path(judged.sample.identifier).parts[-2:]),
         "score": judged.score,
         "p_value": judged.p_value,
         "is_anomalous": judged.is_anomalous,
