@@ -20,21 +20,24 @@ from torch import Tensor
 
 from igd.calibration import choose_rate, p_values, threshold
 from igd.checkpoint import Checkpoint, fingerprint
+from igd.combination import Unit, combined
 from igd.data.geometry import Fit
 from igd.data.images import in_parallel
 from igd.data.sources import ImageSet, Source, as_source, stack
-from igd.errors import Interrupted, TrainingWarning, UserError
+from igd.errors import TrainingWarning, UserError
 from igd.files import check_writable
-from igd.method.em import TrainingState
-from igd.method.health import check_scores, snapshot
-from igd.modelfile import StoredModel, read_model, write_model
-from igd.preparation import check_large_enough, choose_held_out, choose_scales, read_training_images
+from igd.learning import see, train_scale
+from igd.method.health import check_scores
+from igd.modelfile import StoredModel, build_scale, read_model, write_model
+from igd.preparation import check_large_enough, choose_backbone, choose_held_out, choose_scales, read_training_images
+from igd.pretraining.backbones import DEFAULT
 from igd.progress import Progress
-from igd.recipes import find_objective
-from igd.scale import Scale
+from igd.recipes import AnyScale, Combination, ScaleSettings, find_objective, find_recipe
+from igd.scale import Look, Scale
 from igd.version import __version__
 
-CHECKPOINT_SECONDS = 30.0  # between two checkpoints
+FEWEST_TO_SPLIT = 8  # held-out images
+PLACES = ("feature_cache", "weights")  # parameters that say where something is, not what is computed
 USUAL = 0.99  # share of a normal image's pixels that its heat map should leave uncoloured
 PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
 
@@ -80,6 +83,11 @@ class IGD(BaseEstimator):
         device: str = "cpu",  # cpu or cuda
         precision: Literal["32-true", "bf16-mixed"] = "32-true",
         strict: bool = False,  # refuse unreadable images instead of leaving them out
+        pretrain: str | None = None,  # scratch, imagenet, distill, contrastive, or an encoder's file; None: the recipe's
+        backbone: str = DEFAULT,  # of which imagenet weights are taken
+        weights: str | Path | None = None,  # a file with them; None: those on this machine
+        combination: Combination | None = None,  # of scales: calibrated, or the paper's sum; None: the recipe's
+        feature_cache: str | Path | None = None,  # a folder to keep features of training images in; None: nowhere
     ) -> None:
         self.recipe = recipe
         self.objective = objective
@@ -97,6 +105,11 @@ class IGD(BaseEstimator):
         self.device = device
         self.precision = precision
         self.strict = strict
+        self.pretrain = pretrain
+        self.backbone = backbone
+        self.weights = weights
+        self.combination = combination
+        self.feature_cache = feature_cache
 
     def fit(
         self,
@@ -120,28 +133,41 @@ class IGD(BaseEstimator):
         settings, geometry = choose_scales(self, source)
         images = read_training_images(source, geometry, settings, self, progress)
         held_out = choose_held_out(len(images), self.calibration, self.seed)
-        rate = choose_rate(self.max_false_alarms, int(held_out.sum()))
+        fitting, calibrating = self._split(held_out.nonzero().flatten(), settings)
+        rate = choose_rate(self.max_false_alarms, len(calibrating))
         training = images.subset((~held_out).nonzero().flatten())
+        frozen = choose_backbone(self, settings, geometry, training, progress, stop)
         described = {
             "made_by": __version__,
-            "parameters": self.get_params(),
+            "parameters": {name: value for name, value in self.get_params().items() if name not in PLACES},
             "objective": asdict(objective),
             "scales": [asdict(each) for each in settings],
+            "seen by": frozen and frozen.described,
         }
         run = fingerprint(described, training.pixels)
         saved = Checkpoint(Path(checkpoint), run) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 
-        scales = []
-        for each in settings:
-            scale = Scale(each, objective, geometry.side, images.pixels.shape[1])
-            for message in self._train(scale, training.pixels, saved, progress, stop):
-                warnings.warn(f"{each.name} model: {message}", TrainingWarning, stacklevel=2)
-            scales.append(scale)
+        scales = [build_scale(each, objective, geometry.side, images.pixels.shape[1], frozen) for each in settings]
+        features: dict[str, Tensor] = {}
+        if frozen:
+            cache = Path(self.feature_cache) if self.feature_cache else None
+            features = see(frozen, scales, training.pixels, run, cache, progress, stop)
+        for scale in scales:
+            if isinstance(scale, Scale):
+                name = scale.settings.name
+                samples = scale.samples(training.pixels, features.get(name), features.get(f"{name} mirrored"))
+                for message in train_scale(scale, samples, saved, self.device, self.precision, progress, stop):
+                    warnings.warn(f"{name} model: {message}", TrainingWarning, stacklevel=2)
 
-        self.geometry_, self.scales_, self.false_alarm_rate_ = geometry, scales, rate
-        self._calibrate(images.subset(held_out.nonzero().flatten()), progress)
+        self.geometry_, self.channels_, self.false_alarm_rate_ = geometry, images.pixels.shape[1], rate
+        self.scales_, self.backbone_ = scales, frozen
+        self.units_: list[Unit] | None = None
+        self.map_units_: list[Unit] | None = None
+        if (self.combination or find_recipe(self.recipe).combination) == "calibrated":
+            self._measure_units(images.subset(fitting), progress)
+        self._calibrate(images.subset(calibrating), progress)
         self.provenance_ = {
             "made_by": f"igd {__version__}",
             "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -151,55 +177,44 @@ class IGD(BaseEstimator):
             "threads": torch.get_num_threads(),
             "source": source.described,
             "images": len(training),
-            "calibration_images": int(held_out.sum()),
+            "calibration_images": len(calibrating),
             "skipped": images.skipped,
+            "backbone": frozen.backbone.name if frozen else "none",
+            "weights": frozen.backbone.origin if frozen else "none",
             "fingerprint": run,
         }
         return self
 
-    def _train(
-        self, scale: Scale, pixels: Tensor, saved: Checkpoint | None, progress: Progress, stop: Callable[[], bool]
-    ) -> list[str]:
-        """Train one scale, from its checkpoint where there is one; returns warnings."""
-        from lightning_fabric import Fabric
+    def _split(self, held_out: Tensor, settings: list[AnyScale]) -> tuple[Tensor, Tensor]:
+        """The held-out images that the parts of a score are measured on, and those that it is calibrated on.
 
-        state = scale.start(pixels)
-        before = snapshot(state)
-        if saved:
-            saved.restore(scale.settings.name, state)
-        written = time.monotonic()
+        One part alone is only stretched, which changes no order and no p-value. Several are weighed against each other by
+        what they say about images, and the promise holds for images that had no say in it: a quarter is set aside.
+        """
+        one_part = len(settings) == 1 and not (isinstance(settings[0], ScaleSettings) and settings[0].patch is None)
+        if one_part or len(held_out) < FEWEST_TO_SPLIT:
+            return held_out, held_out
+        count = len(held_out) // 4
+        return held_out[:count], held_out[count:]
 
-        def after_step(state: TrainingState) -> None:
-            nonlocal written
-            last = state.history[state.step - 1]
-            progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
-            done = state.step == len(state.history)
-            stopping = stop()
-            if saved and (done or stopping or time.monotonic() - written > CHECKPOINT_SECONDS):
-                try:
-                    saved.save(scale.settings.name, state)
-                except OSError as error:  # training goes on; what is in memory is not lost
-                    progress.say(f"{saved.path}: no checkpoint written ({error})")
-                written = time.monotonic()
-            if stopping:
-                raise Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
-
-        try:
-            fabric = Fabric(accelerator=self.device, devices=1, precision=self.precision)
-        except Exception as error:  # whatever Fabric says about a device or a precision it can't have
-            raise UserError(f"device {self.device!r} with precision {self.precision!r} can't be used here: {error}") from None
-        progress.start(len(state.history), f"training {scale.settings.name} model", state.step)
-        try:
-            return scale.fit(state, before, pixels, fabric, after_step)
-        finally:
-            progress.finish()
+    def _measure_units(self, images: ImageSet, progress: Progress) -> None:
+        """How far held-out normal images stray in each part of the score, and in each scale's map."""
+        parts: list[Tensor] = []
+        peaks: list[Tensor] = []
+        batches = torch.arange(len(images)).split(self._batch)
+        for indices in progress.track(batches, len(batches), "measuring spreads"):
+            looks = self._looks(images.pixels[indices])
+            parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))
+            peaks.append(torch.stack([look.map.flatten(1).amax(dim=1) for look in looks], dim=1))
+        self.units_ = [Unit.measured(column) for column in torch.cat(parts).T]
+        self.map_units_ = [Unit.measured(column) for column in torch.cat(peaks).T]
 
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
         """Learn from held-out normal images which scores and which map values are usual."""
         scores, peaks, usual = [], [], []
-        batches = images.pixels.split(self._batch)
-        for pixels in progress.track(batches, len(batches), "calibrating"):
-            score, heat, _ = self.look(pixels)
+        batches = torch.arange(len(images)).split(self._batch)
+        for indices in progress.track(batches, len(batches), "calibrating"):
+            score, heat, _ = self.look(images.pixels[indices])
             scores.append(score)
             peaks.append(heat.flatten(1).amax(dim=1))
             usual.append(heat.flatten(1).quantile(USUAL, dim=1))
@@ -208,15 +223,21 @@ class IGD(BaseEstimator):
         self.usual_heat_ = float(torch.cat(usual).mean())
         check_scores(self.calibration_scores_)
 
+    def _looks(self, pixels: Tensor) -> list[Look]:
+        """What each scale sees; the backbone looks once for all of them."""
+        seen = self.backbone_(pixels) if self.backbone_ else None
+        return [scale.look(pixels, seen) for scale in self.scales_]
+
     def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images at the model's size, uint8 (b, c, side, side): eqs. 13 and 16, as means.
 
         The one function that every score comes from, in calibration, prediction and evaluation.
         """
-        looks = {scale.settings.name: scale.look(pixels) for scale in self.scales_}
-        score = torch.stack([look.score for look in looks.values()]).mean(dim=0)
-        heat = torch.stack([look.map for look in looks.values()]).mean(dim=0)
-        terms = {f"{name}.{term}": value for name, look in looks.items() for term, value in look.terms.items()}
+        looks = self._looks(pixels)
+        score = combined([(value, share / len(looks)) for look in looks for value, share in look.parts], self.units_)
+        heat = combined([(look.map, 1.0) for look in looks], self.map_units_)
+        named = zip((scale.settings.name for scale in self.scales_), looks, strict=True)
+        terms = {f"{name}.{term}": value for name, look in named for term, value in look.terms.items()}
         return score, heat, terms
 
     @property
@@ -244,7 +265,7 @@ class IGD(BaseEstimator):
         yield from (progress or Progress()).track(items, len(source), "scoring")
 
     def _predict(self, source: Source) -> Iterator[Prediction | UserError]:
-        channels = self.scales_[0].channels
+        channels = self.channels_
 
         def read(number: int) -> Any:
             try:
@@ -307,12 +328,17 @@ class IGD(BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the detector as one `.igd` file, whole or not at all."""
         check_is_fitted(self, "scales_")
-        parameters = {**self.get_params(), "scales": self.scales and list(self.scales)}
+        places = dict.fromkeys(PLACES)  # whose paths are nobody else's business
+        parameters = {**self.get_params(), **places, "scales": self.scales and list(self.scales)}
         stored = StoredModel(
             parameters,
             self.geometry_,
-            self.scales_[0].objective,
+            self.channels_,
+            find_objective(self.objective),
             self.scales_,
+            self.backbone_,
+            self.units_,
+            self.map_units_,
             self.calibration_scores_,
             self.calibration_peaks_,
             self.usual_heat_,
@@ -329,7 +355,9 @@ class IGD(BaseEstimator):
         known = cls().get_params()
         detector = cls(**{name: value for name, value in stored.parameters.items() if name in known})
         detector.scales = detector.scales and tuple(detector.scales)
-        detector.geometry_, detector.scales_ = stored.geometry, stored.scales
+        detector.geometry_, detector.channels_ = stored.geometry, stored.channels
+        detector.scales_, detector.backbone_ = stored.scales, stored.backbone
+        detector.units_, detector.map_units_ = stored.units, stored.map_units
         detector.calibration_scores_, detector.calibration_peaks_ = stored.calibration_scores, stored.calibration_peaks
         detector.usual_heat_ = stored.usual_heat
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
