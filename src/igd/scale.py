@@ -11,6 +11,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
+from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.method.em import TrainingState, generator, start_training, train
 from igd.method.gaussian import GaussianDescriptor
@@ -70,7 +71,7 @@ class Scale:
                 f"an image side of {image_side} does not suit the {settings.name} model; use a multiple of {divisor}"
             )
 
-    def start(self, pixels: Tensor) -> TrainingState:
+    def start(self, pixels: Pixels) -> TrainingState:
         """The state before the first step: the same for the same seed and images."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(generator(self.settings.training.seed, self.settings.name).initial_seed())
@@ -82,7 +83,7 @@ class Scale:
         self,
         state: TrainingState,
         before: dict[str, Tensor],
-        pixels: Tensor,
+        pixels: Pixels,
         fabric: Fabric,
         after_step: Callable[[TrainingState], None],
     ) -> list[str]:
@@ -101,7 +102,7 @@ class Scale:
             warnings += check_decoder(self.autoencoder, samples[spread], setting)
         return warnings
 
-    def samples(self, pixels: Tensor) -> PatchSamples:
+    def samples(self, pixels: Pixels) -> PatchSamples:
         return PatchSamples(pixels, self.side, self.settings.stride)
 
     @torch.no_grad()
