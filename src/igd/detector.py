@@ -23,6 +23,7 @@ from igd.checkpoint import Checkpoint, fingerprint
 from igd.data.geometry import Fit
 from igd.data.images import in_parallel
 from igd.data.sources import ImageSet, Source, as_source, stack
+from igd.data.store import Pixels
 from igd.errors import Interrupted, TrainingWarning, UserError
 from igd.files import check_writable
 from igd.method.em import TrainingState
@@ -108,7 +109,7 @@ class IGD(BaseEstimator):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> IGD:
-        """Learn from normal images: a folder, a list of files, or an array (n, h, w[, 3]); `y` is ignored.
+        """Learn from normal images: a folder, a list of files, an array (n, h, w[, 3]) or a `Dataset`; `y` is ignored.
 
         With `checkpoint`, the run is written there now and then, and when `stop` says so it ends with `Interrupted`;
         the same call with `resume=True` takes it up and ends exactly where it would have ended without the stop. The file
@@ -150,6 +151,7 @@ class IGD(BaseEstimator):
             "python": platform.python_version(),
             "threads": torch.get_num_threads(),
             "source": source.described,
+            "protocols": source.protocols,
             "images": len(training),
             "calibration_images": int(held_out.sum()),
             "skipped": images.skipped,
@@ -158,7 +160,7 @@ class IGD(BaseEstimator):
         return self
 
     def _train(
-        self, scale: Scale, pixels: Tensor, saved: Checkpoint | None, progress: Progress, stop: Callable[[], bool]
+        self, scale: Scale, pixels: Pixels, saved: Checkpoint | None, progress: Progress, stop: Callable[[], bool]
     ) -> list[str]:
         """Train one scale, from its checkpoint where there is one; returns warnings."""
         from lightning_fabric import Fabric
