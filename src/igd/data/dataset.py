@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -46,8 +47,8 @@ class Dataset:
         return [sample for sample in self.samples if sample.split == "test"]
 
     def name_of(self, sample: Sample) -> str:
-        """What a sample is called within the data set, wherever that lies."""
-        return sample.identifier.removeprefix(self.described).lstrip("/\\")
+        """What a sample is called within the data set, wherever that lies and on whichever system."""
+        return sample.identifier.removeprefix(self.described).replace(os.sep, "/").lstrip("/")
 
     def training_samples(self) -> list[Sample]:
         """The images to learn from, or an error that says why there are none."""
