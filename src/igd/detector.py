@@ -121,7 +121,7 @@ class IGD(BaseEstimator):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> IGD:
-        """Learn from normal images: a folder, a list of files, or an array (n, h, w[, 3]); `y` is ignored.
+        """Learn from normal images: a folder, a list of files, an array (n, h, w[, 3]) or a `Dataset`; `y` is ignored.
 
         With `checkpoint`, the run is written there now and then, and when `stop` says so it ends with `Interrupted`;
         the same call with `resume=True` takes it up and ends exactly where it would have ended without the stop. The file
@@ -176,6 +176,7 @@ class IGD(BaseEstimator):
             "python": platform.python_version(),
             "threads": torch.get_num_threads(),
             "source": source.described,
+            "protocols": source.protocols,
             "images": len(training),
             "calibration_images": len(calibrating),
             "skipped": images.skipped,

@@ -12,6 +12,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
+from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.files import load_weights
 from igd.method.em import TrainingState, generator, start_training, train
@@ -44,7 +45,7 @@ class SeenSamples(PatchSamples):
     """Patches, and beside each what a frozen backbone sees of it."""
 
     def __init__(
-        self, pixels: Tensor, side: int, stride: int, features: Tensor | None, mirrored: Tensor | None = None
+        self, pixels: Pixels, side: int, stride: int, features: Tensor | None, mirrored: Tensor | None = None
     ) -> None:
         super().__init__(pixels, side, stride)
         self.features, self.mirrored = features, mirrored
@@ -152,7 +153,7 @@ class Scale:
             raise ValueError(f"the descriptor of the {self.settings.name} model has the wrong shape")
         self.descriptor, self.history = GaussianDescriptor(mean, variance, radius), tensors["history"]
 
-    def samples(self, pixels: Tensor, features: Tensor | None = None, mirrored: Tensor | None = None) -> SeenSamples:
+    def samples(self, pixels: Pixels, features: Tensor | None = None, mirrored: Tensor | None = None) -> SeenSamples:
         """The patches of images as training samples, with what a frozen backbone sees of each and of its mirror image."""
         return SeenSamples(pixels, self.side, self.settings.stride, features, mirrored)
 

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from igd import IGD
-from igd.data.sources import labelled_samples
+from igd.data.reading import read_dataset
 from igd.evaluation import figures
 from igd.evaluation.evaluate import evaluate
 from igd.evaluation.overlay import overlay
@@ -39,7 +39,7 @@ def test_figures_are_well_formed() -> None:
 
 
 def test_report_stands_alone_and_escapes_names(fitted: IGD, category: Path, tmp_path: Path) -> None:
-    evaluation = evaluate(fitted, labelled_samples(category))
+    evaluation = evaluate(fitted, read_dataset(category).test_samples())
     path = tmp_path / "report.html"
     write_report(path, fitted, evaluation, "stripes <script>")
     page = path.read_text()

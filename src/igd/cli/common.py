@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from igd.errors import TrainingWarning
@@ -35,6 +36,13 @@ def add_command(
     command.add_argument("--verbose", action="store_true", help="show where a failure happened")
     command.set_defaults(run=run)
     return command
+
+
+def add_data_flags(command: argparse.ArgumentParser) -> None:
+    """How a data set is read, and under which protocol it is used."""
+    command.add_argument("--root", type=Path, help="folder that a manifest's paths start from (default: the manifest's own)")
+    command.add_argument("--normal-class", help="of several classes, the one that is normal; the others are anomalous")
+    command.add_argument("--contamination", type=float, help="share of the test anomalies moved to the training images")
 
 
 def progress_of(options: argparse.Namespace) -> Progress:

@@ -7,32 +7,44 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import DONE, add_command, identity, interruptible, progress_of, warnings_as_lines
+from igd.cli.common import DONE, add_command, add_data_flags, identity, interruptible, progress_of, warnings_as_lines
 from igd.errors import UserError
 
 
 def add(commands: Any) -> None:
     command = add_command(commands, "train", run, "learn from normal images", "igd train parts/good -o parts.igd")
-    command.add_argument("images", type=Path, help="folder of normal images, or a category in MVTec's layout")
+    command.add_argument("images", type=Path, help="folder of normal images, or a data set (docs/data.md)")
     command.add_argument("-o", "--output", type=Path, required=True, help="the model file to write, such as parts.igd")
     command.add_argument("--resume", action="store_true", help="go on where an interrupted training stopped")
+    add_data_flags(command)
+    command.add_argument("--fraction", type=float, default=1, help="share of the training images to use (default: all)")
     add_training_flags(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.data.sources import training_folder
+    from igd.data.protocols import apply_protocols
+    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.files import check_writable
+    from igd.preparation import check_seed
 
     target = options.output
     check_writable(target)
     checkpoint = target.with_name(target.name + ".checkpoint")
     if checkpoint.exists() and not options.resume:
         raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
+    check_seed(options.seed)
+    dataset = apply_protocols(
+        read_dataset(options.images, root=options.root),
+        normal_class=options.normal_class,
+        fraction=options.fraction,
+        contaminated=options.contamination or 0,
+        seed=options.seed,
+    )
     detector = IGD(**{name: getattr(options, name) for name in TRAINING_FLAGS})
     with interruptible() as stop, warnings_as_lines():
         detector.fit(
-            training_folder(options.images),
+            dataset,
             checkpoint=checkpoint,
             resume=options.resume,
             progress=progress_of(options),

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from igd.data.store import Pixels, take
 from igd.method.similarity import gaussian_matrix
 
 RGB_MEAN, RGB_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as MS-SSIM's pixel range assumes
@@ -26,18 +27,20 @@ class PatchSamples:
     With `side` equal to the image's, a 'patch' is the whole image: the global model is the case of one patch an image.
     """
 
-    def __init__(self, pixels: Tensor, side: int, stride: int) -> None:
-        self.patches = pixels.unfold(2, side, stride).unfold(3, side, stride)  # a view: (n, c, rows, columns, side, side)
-        self.rows, self.columns = self.patches.shape[2:4]
+    def __init__(self, pixels: Pixels, side: int, stride: int) -> None:
+        self.pixels, self.side, self.stride = pixels, side, stride
+        self.rows, self.columns = ((length - side) // stride + 1 for length in pixels.shape[2:])
 
     def __len__(self) -> int:
-        return len(self.patches) * self.rows * self.columns
+        return len(self.pixels) * self.rows * self.columns
 
     def __getitem__(self, indices: Tensor) -> Tensor:
-        image = indices // (self.rows * self.columns)
         row = indices // self.columns % self.rows
         column = indices % self.columns
-        return normalise(self.patches[image, :, row, column])
+        # Only the images that the batch needs, each read once however many of its patches are in it.
+        numbers, image = (indices // (self.rows * self.columns)).unique(return_inverse=True)
+        patches = take(self.pixels, numbers).unfold(2, self.side, self.stride).unfold(3, self.side, self.stride)  # a view
+        return normalise(patches[image, :, row, column])
 
 
 def mirrored(pixels: Tensor, margin: int) -> Tensor:
