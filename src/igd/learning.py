@@ -11,6 +11,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.checkpoint import Checkpoint
+from igd.data.store import Pixels
 from igd.errors import Interrupted, UserError
 from igd.method.em import TrainingState
 from igd.method.health import snapshot
@@ -29,7 +30,7 @@ Stop = Callable[[], bool]
 def see(
     frozen: FrozenBackbone,
     scales: list[AnyModel],
-    pixels: Tensor,
+    pixels: Pixels,
     images: str,
     cache: Path | None,
     progress: Progress,

@@ -14,8 +14,12 @@ from torch import Tensor
 from igd.data.geometry import FITS, Fit, Geometry
 from igd.data.images import UnreadableImage
 from igd.data.sources import ImageSet, Source, check_one_size, decode
+from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.method.em import generator
+from igd.pretraining import contrastive, distillation
+from igd.pretraining.backbones import Backbone
+from igd.pretraining.encoders import load_encoder
 from igd.pretraining.features import FrozenBackbone
 from igd.pretraining.weights import load_backbone
 from igd.progress import Progress
@@ -148,25 +152,36 @@ def choose_backbone(
     parameters: Parameters,
     settings: list[AnyScale],
     geometry: Geometry,
-    images: ImageSet,  # noqa: ARG001
-    progress: Progress,  # noqa: ARG001
-    stop: Callable[[], bool],  # noqa: ARG001
+    images: ImageSet,
+    progress: Progress,
+    stop: Callable[[], bool],
 ) -> FrozenBackbone | None:
     """The frozen backbone that the scales see through, or None where encoders learn from scratch."""
     wanted = parameters.pretrain or find_recipe(parameters.recipe).pretrain
     if wanted == "scratch":
         return None
-    if wanted == "imagenet":
+    if wanted in ("imagenet", "distill"):
         backbone = load_backbone(parameters.backbone, Path(parameters.weights) if parameters.weights else None)
-    else:
-        raise UserError(f"{wanted}: can't be pre-trained by that; there are {', '.join(PRETRAININGS)}, or a file")
+    if wanted == "distill":
+        teacher = FrozenBackbone(backbone, seen_side(geometry.side, backbone), (), vector=True)
+        quick = distillation.FAST if parameters.recipe == "fast" else distillation.Distillation()
+        backbone = distillation.distil(teacher, images.pixels, replace(quick, seed=parameters.seed), progress, stop).encoder
+    elif wanted == "contrastive":
+        short = contrastive.FAST if parameters.recipe == "fast" else contrastive.Contrast()
+        backbone = contrastive.contrast(images.pixels, replace(short, seed=parameters.seed), progress, stop).encoder
+    elif wanted != "imagenet":
+        if not Path(wanted).is_file():
+            raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
+        backbone = load_encoder(Path(wanted))
     maps = any(isinstance(each, PixelSettings) or each.patch is not None for each in settings)
     vector = any(isinstance(each, ScaleSettings) and each.patch is None for each in settings)
-    return FrozenBackbone(backbone, seen_side(geometry.side), backbone.kind.fine_blocks if maps else (), vector)
+    return FrozenBackbone(backbone, seen_side(geometry.side, backbone), backbone.kind.fine_blocks if maps else (), vector)
 
 
-def seen_side(side: int) -> int:
-    """Side of the images that a backbone trained on ImageNet is shown: larger than ours, for it was trained on large ones."""
+def seen_side(side: int, backbone: Backbone) -> int:
+    """Side of the images that a backbone is shown; one trained on ImageNet's large images sees small ones enlarged."""
+    if not backbone.kind.magnified:
+        return side
     return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
 
 
@@ -177,3 +192,11 @@ def _first_readable(source: Source) -> Image.Image:
         except UnreadableImage as error:
             last = error
     raise UserError(f"{source.described}: none of the {len(source)} images can be read; the last: {last}")
+
+
+def decode_for_pretraining(source: Source, image_size: int | None, progress: Progress) -> Pixels:
+    """Images as an encoder is to see them: decoded to one square, whatever their sizes."""
+    side = image_size or (SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE)
+    if not 0 < side <= LARGEST_SIDE:
+        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
+    return decode(source, Geometry(side, "resize"), progress=progress).pixels

