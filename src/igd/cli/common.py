@@ -56,8 +56,13 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     if options.json:
         print(json.dumps(metrics))
         return
+    intervals = metrics.get("intervals_95", {})
     for name, value in metrics.items():
+        if value is intervals:
+            continue
         shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        if name in intervals:
+            shown += "  (95 %: {:.4f} to {:.4f})".format(*intervals[name])
         print(f"{name:<28}{shown}")
 
 
