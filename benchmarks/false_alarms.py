@@ -11,7 +11,7 @@ and k = floor(r (n + 1)), where no two scores are equal:
   images may be unlucky for good. So the alarms of one split follow a beta-binomial, which is wider than the binomial of m
   independent images at rate r, and fewer splits than 95 % lie in the latter's 95 % interval; the table says how many should.
 - Splits of one pool are independent given the pool, and which images raise an alarm depends on ranks alone. So the mean over
-  splits has a standard error of the beta-binomial's deviation over the root of their number; its interval here is 1.96 of them.
+  splits has a standard error of the beta-binomial's deviation over the root of their number; its interval is 1.96 of them.
 
 Shuffling makes the images of a split exchangeable, whatever the detector: these rows check the arithmetic (thresholds, ties,
 rounding), not the world. The last rows use the detector as a user would: its own held-out images, chosen before training, set

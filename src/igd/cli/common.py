@@ -32,7 +32,7 @@ def add_command(
     )
     command.add_argument("--json", action="store_true", help="machine-readable lines on standard output, nothing else there")
     command.add_argument("--quiet", action="store_true", help="no progress bars")
-    command.add_argument("--verbose", action="store_true", help="show where a failure happened")
+    command.add_argument("--verbose", action="store_true", help="say where a failure happened and where the time went")
     command.set_defaults(run=run)
     return command
 
