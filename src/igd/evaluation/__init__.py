@@ -3,7 +3,10 @@
 metrics     image and pixel metrics: AUROC, average precision, F1, accuracy at 0.5, AUPRO
 confidence  how sure a metric is
 evaluate    a detector on labelled test images
-overlay   heat maps on an absolute colour scale
-figures   curves and histograms as SVG
-report    one self-contained HTML page
+results     what `predict` writes
+audit       which training images look least normal to models that did not train on them
+overlay     heat maps on an absolute colour scale
+figures     curves, histograms and maps of points as SVG
+page        HTML pages that stand alone
+report      the page about a detector on a test set
 """

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment
-from PIL import Image
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from igd.detector import IGD, Prediction
 from igd.evaluation import figures
 from igd.evaluation.evaluate import Evaluation, Judged
 from igd.evaluation.overlay import overlay
-from igd.files import write_text
+from igd.evaluation.page import data_uri, write_page
 from igd.method.em import RECORDED
 
-THUMBNAIL = 320  # pixels
 SHOWN = 6  # images in a gallery
 
 
 def write_report(path: Path, detector: IGD, evaluation: Evaluation, title: str) -> None:
     """Write the page; its pictures are inside it."""
-    template = Environment(autoescape=True).from_string((files("igd.evaluation") / "report.html.j2").read_text())
-    write_text(path, template.render(_contents(detector, evaluation, title)))
+    write_page(path, "report.html.j2", _contents(detector, evaluation, title))
 
 
 def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, Any]:
@@ -142,17 +135,9 @@ def _card(detector: IGD, judged: Judged) -> dict[str, Any]:
         "score": judged.score,
         "p_value": judged.p_value,
         "is_anomalous": judged.is_anomalous,
-        "image": _data_uri(image),
-        "overlay": _data_uri(coloured),
+        "image": data_uri(image),
+        "overlay": data_uri(coloured),
     }
-
-
-def _data_uri(image: Image.Image) -> str:
-    small = image.copy()
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
-    buffer = io.BytesIO()
-    small.save(buffer, format="WEBP", quality=85)
-    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def _provenance(detector: IGD) -> list[tuple[str, Any]]:
