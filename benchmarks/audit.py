@@ -2,8 +2,8 @@
 
 python benchmarks/audit.py --mvtec MVTEC/capsule --cifar ~/.cache/igd-data/cifar10.npz --out docs/results/audit.json
 
-The share planted is that of the images looked at: with 10 % planted, a perfect audit has a precision of 1 among the first 10 %,
-a blind one 0.1. Planted images are drawn by chance, from the category's test defects and from the other classes of CIFAR-10.
+As many images are looked at as are planted: with 10 % planted, a perfect audit has a precision of 1 among the first 10 %, a
+blind one 0.1. Planted images are drawn by chance, from the category's test defects and from the other classes of CIFAR-10.
 """
 
 from __future__ import annotations

@@ -220,6 +220,10 @@ class IGD(BaseEstimator):
         self.usual_heat_ = float(torch.cat(usual).mean())
         check_scores(self.calibration_scores_)
 
+    def square(self, image: Image.Image) -> NDArray[np.uint8]:
+        """What the models see of an image: (side, side[, 3])."""
+        return self.geometry_.to_square(image.convert("RGB" if self.scales_[0].channels == 3 else "L"))
+
     def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images at the model's size, uint8 (b, c, side, side): eqs. 13 and 16, as means.
 
@@ -261,14 +265,12 @@ class IGD(BaseEstimator):
         yield from (progress or Progress()).track(items, len(source), "scoring")
 
     def _predict(self, source: Source, timing: Timing, keep_images: bool) -> Iterator[Prediction | UserError]:
-        channels = self.scales_[0].channels
-
         def read(number: int) -> Readable | Exception:
             started = time.perf_counter()
             try:
                 image = source.read(number)
                 check_large_enough(source.names[number], image.size, [scale.settings for scale in self.scales_])
-                square = self.geometry_.to_square(image.convert("RGB" if channels == 3 else "L"))
+                square = self.square(image)
             except Exception as error:  # raised in its turn, after what came before it was judged
                 return error
             return Readable(square, image.size, image if keep_images else None, time.perf_counter() - started)

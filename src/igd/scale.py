@@ -13,7 +13,7 @@ from torch import Tensor
 from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
 from igd.errors import UserError
 from igd.method.em import TrainingState, generator, start_training, train
-from igd.method.gaussian import GaussianDescriptor
+from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
@@ -130,6 +130,20 @@ class Scale:
         }
         heat = lay_over(maps, self.settings.stride)[:, margin : margin + pixels.shape[2], margin : margin + pixels.shape[3]]
         return Look(worst.values, at_worst, smooth(heat, self.settings.smoothing))
+
+    @torch.no_grad()
+    def latents(self, pixels: Tensor) -> Tensor:
+        """Where images lie in the latent space, each by the one of its patches that is furthest from the centre: (b, Z)."""
+        assert self.descriptor is not None
+        samples = self.samples(pixels)
+        chunk = max(1, PIXELS_AT_ONCE // self.side**2)
+        parts = [
+            self.autoencoder(samples[indices], decode=False).latent for indices in torch.arange(len(samples)).split(chunk)
+        ]
+        latent = torch.cat(parts)
+        patches = samples.rows * samples.columns
+        furthest = squared_distance(latent, self.descriptor.mean).view(-1, patches).argmax(dim=1)
+        return latent[torch.arange(len(pixels)) * patches + furthest]
 
     def _look_at(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         assert self.descriptor is not None

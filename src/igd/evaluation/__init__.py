@@ -5,6 +5,7 @@ confidence  how sure a metric is
 evaluate    a detector on labelled test images
 results     what `predict` writes
 audit       which training images look least normal to models that did not train on them
+latents     where test images lie in a model's latent space
 overlay     heat maps on an absolute colour scale
 figures     curves, histograms and maps of points as SVG
 page        HTML pages that stand alone
