@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,6 @@ from igd.files import atomic, make_folder
 
 TableFormat = Literal["csv", "jsonl"]
 MapFormat = Literal["npy", "png16"]
-TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
-MAP_FORMATS: tuple[MapFormat, ...] = get_args(MapFormat)
 
 
 class Results:
