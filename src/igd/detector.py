@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -34,6 +35,7 @@ from igd.pretraining.backbones import DEFAULT
 from igd.progress import Progress
 from igd.recipes import AnyScale, Combination, ScaleSettings, find_objective, find_recipe
 from igd.scale import Look, Scale
+from igd.timing import Timing
 from igd.version import __version__
 
 FEWEST_TO_SPLIT = 8  # held-out images
@@ -52,6 +54,16 @@ class Prediction:
     is_anomalous: bool  # at the detector's false-alarm rate
     map: NDArray[np.float32]  # the size of the image, in [0, 1]
     terms: dict[str, float]  # l_r and l_h of each scale, of the local one at its worst patch
+    image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
+
+
+class Readable(NamedTuple):
+    """A decoded image on its way to the model."""
+
+    square: NDArray[np.uint8]  # what the model sees of it
+    size: tuple[int, int]  # width and height of the original
+    image: Image.Image | None  # the original, where it is to be kept
+    seconds: float  # that decoding took
 
 
 class IGD(BaseEstimator):
@@ -229,6 +241,15 @@ class IGD(BaseEstimator):
         seen = self.backbone_(pixels) if self.backbone_ else None
         return [scale.look(pixels, seen) for scale in self.scales_]
 
+    def latents(self, pixels: Tensor) -> dict[str, Tensor]:
+        """Where images, at the model's size, lie in the space of each scale: (b, Z) each."""
+        seen = self.backbone_(pixels) if self.backbone_ else None
+        return {scale.settings.name: scale.latents(pixels, seen) for scale in self.scales_}
+
+    def square(self, image: Image.Image) -> NDArray[np.uint8]:
+        """What the models see of an image: (side, side[, 3])."""
+        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
+
     def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images at the model's size, uint8 (b, c, side, side): eqs. 13 and 16, as means.
 
@@ -258,49 +279,62 @@ class IGD(BaseEstimator):
         """How many images are scored together: enough to be fast, few enough for any memory."""
         return min(256, max(1, PIXELS_AT_ONCE // self.geometry_.side**2))
 
-    def predictions(self, images: Any, *, progress: Progress | None = None) -> Iterator[Prediction | UserError]:
-        """Judge images one after another, in order; an unreadable one gives the error that says so."""
+    def predictions(
+        self, images: Any, *, progress: Progress | None = None, timing: Timing | None = None, keep_images: bool = False
+    ) -> Iterator[Prediction | UserError]:
+        """Judge images one after another, in order; an unreadable one gives the error that says so.
+
+        With `keep_images`, predictions carry their decoded images; of these, no more than a batch is held here.
+        """
         check_is_fitted(self, "scales_")
         source = as_source(images)
-        items = self._predict(source)
+        items = self._predict(source, timing or Timing(), keep_images)
         yield from (progress or Progress()).track(items, len(source), "scoring")
 
-    def _predict(self, source: Source) -> Iterator[Prediction | UserError]:
-        channels = self.channels_
-
-        def read(number: int) -> Any:
+    def _predict(self, source: Source, timing: Timing, keep_images: bool) -> Iterator[Prediction | UserError]:
+        def read(number: int) -> Readable | Exception:
+            started = time.perf_counter()
             try:
                 image = source.read(number)
                 check_large_enough(source.names[number], image.size, [scale.settings for scale in self.scales_])
-            except UserError as error:
+                square = self.square(image)
+            except Exception as error:  # raised in its turn, after what came before it was judged
                 return error
-            return self.geometry_.to_square(image.convert("RGB" if channels == 3 else "L")), image.size
+            return Readable(square, image.size, image if keep_images else None, time.perf_counter() - started)
 
-        pending: list[tuple[str, Any]] = []
-        for number, decoded in enumerate(in_parallel(read, range(len(source)))):
-            pending.append((source.names[number], decoded))
-            if len(pending) == self._batch or number == len(source) - 1:
-                yield from self._judge(pending)
+        pending: list[tuple[str, Readable | UserError]] = []
+        for name, decoded in zip(source.names, in_parallel(read, range(len(source))), strict=True):
+            if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
+                yield from self._judge(pending, timing)
+                raise decoded
+            pending.append((name, decoded))
+            if len(pending) == self._batch:
+                yield from self._judge(pending, timing)
                 pending = []
+        yield from self._judge(pending, timing)
 
-    def _judge(self, pending: list[tuple[str, Any]]) -> Iterator[Prediction | UserError]:
-        readable = [decoded for _, decoded in pending if not isinstance(decoded, UserError)]
-        judged = self._scored([square for square, _ in readable], [size for _, size in readable]) if readable else iter(())
+    def _judge(self, pending: list[tuple[str, Readable | UserError]], timing: Timing) -> Iterator[Prediction | UserError]:
+        readable = [decoded for _, decoded in pending if isinstance(decoded, Readable)]
+        judged = self._scored(readable, timing) if readable else iter(())
         for name, decoded in pending:
             yield decoded if isinstance(decoded, UserError) else replace(next(judged), name=name)
 
-    def _scored(self, squares: list[NDArray[np.uint8]], sizes: list[tuple[int, int]]) -> Iterator[Prediction]:
-        score, heat, terms = self.look(stack(squares))
+    def _scored(self, readable: list[Readable], timing: Timing) -> Iterator[Prediction]:
+        started = time.perf_counter()
+        score, heat, terms = self.look(stack([each.square for each in readable]))
+        timing.model += time.perf_counter() - started
+        timing.decoding += sum(each.seconds for each in readable)
         p_value = p_values(score, self.calibration_scores_)
         limit = self.threshold_
-        for n, (width, height) in enumerate(sizes):
+        for n, each in enumerate(readable):
             yield Prediction(
                 name="",
                 score=float(score[n]),
                 p_value=float(p_value[n]),
                 is_anomalous=bool(score[n] > limit),
-                map=self.geometry_.to_original(heat[n].numpy(), width, height),
+                map=self.geometry_.to_original(heat[n].numpy(), *each.size),
                 terms={name: float(value[n]) for name, value in terms.items()},
+                image=each.image,
             )
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:

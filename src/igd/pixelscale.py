@@ -57,6 +57,11 @@ class PixelScale:
         peak = heat.flatten(1).amax(dim=1)
         return Look([(peak, 1.0)], {"distance": peak}, heat)
 
+    def latents(self, pixels: Tensor, seen: Seen | None) -> Tensor:  # noqa: ARG002
+        """What the backbone sees of images on the whole: (b, channels of the blocks)."""
+        assert seen is not None
+        return torch.cat([each.mean(dim=(2, 3)) for each in seen.maps], dim=1)
+
     def tensors(self) -> dict[str, Tensor]:
         """All that was learnt, the triangles of the whiteners packed."""
         packed = {}

@@ -16,7 +16,7 @@ from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.files import load_weights
 from igd.method.em import TrainingState, generator, start_training, train
-from igd.method.gaussian import GaussianDescriptor
+from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
@@ -197,6 +197,21 @@ class Scale:
             share = self.settings.anomaly_share
             made_of = [(at_worst["reconstruction"], 1 - share), (at_worst["anomaly"], share)]
         return Look(made_of, at_worst, smooth(heat, self.settings.smoothing))
+
+    @torch.no_grad()
+    def latents(self, pixels: Tensor, seen: Seen | None) -> Tensor:
+        """Where images lie in the latent space, each by the one of its patches that is furthest from the centre: (b, Z)."""
+        assert self.descriptor is not None
+        samples = self.samples(pixels, None if seen is None else self.features_of(seen))
+        chunk = max(1, PIXELS_AT_ONCE // self.side**2)
+        parts = []
+        for indices in torch.arange(len(samples)).split(chunk):
+            features = samples.seen(indices)
+            parts.append(self.autoencoder(samples[indices] if features is None else features, decode=False).latent)
+        latent = torch.cat(parts)
+        patches = samples.rows * samples.columns
+        furthest = squared_distance(latent, self.descriptor.mean).view(-1, patches).argmax(dim=1)
+        return latent[torch.arange(len(pixels)) * patches + furthest]
 
     def _look_at(self, image: Tensor, seen: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         assert self.descriptor is not None

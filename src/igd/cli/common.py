@@ -33,7 +33,7 @@ def add_command(
     )
     command.add_argument("--json", action="store_true", help="machine-readable lines on standard output, nothing else there")
     command.add_argument("--quiet", action="store_true", help="no progress bars")
-    command.add_argument("--verbose", action="store_true", help="show where a failure happened")
+    command.add_argument("--verbose", action="store_true", help="say where a failure happened and where the time went")
     command.set_defaults(run=run)
     return command
 
@@ -65,8 +65,13 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     if options.json:
         print(json.dumps(metrics))
         return
+    intervals = metrics.get("intervals_95", {})
     for name, value in metrics.items():
+        if value is intervals:
+            continue
         shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        if name in intervals:
+            shown += "  (95 %: {:.4f} to {:.4f})".format(*intervals[name])
         print(f"{name:<28}{shown}")
 
 
