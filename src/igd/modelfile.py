@@ -149,7 +149,7 @@ def build_scale(
         return PixelScale(settings, side)
     features = None
     if frozen:
-        features = frozen.patch_features if settings.patch else frozen.backbone.kind.features
+        features = frozen.patch_features if settings.patch else frozen.backbone.features
     return Scale(settings, objective, side, channels, features)
 
 

@@ -15,6 +15,8 @@ from igd.pretraining.features import Seen
 from igd.recipes import PixelSettings
 from igd.scale import Look
 
+QUIET = 0.25  # share of an image's positions that even a large defect leaves alone
+
 
 class PixelScale:
     """Descriptors of some blocks of the backbone, learnt in one pass over the images and no step of training."""
@@ -51,7 +53,7 @@ class PixelScale:
             mahalanobis(features, descriptor)
             for features, descriptor in zip(self.aligned(seen), self.descriptors, strict=True)
         ]
-        distance = torch.stack(distances).mean(dim=0).sqrt()
+        distance = steadied(torch.stack(distances).mean(dim=0), self.settings.steadied).sqrt()
         heat = F.interpolate(distance[:, None], pixels.shape[-2:], mode="bilinear")[:, 0]
         heat = smooth(heat, self.settings.smoothing)
         peak = heat.flatten(1).amax(dim=1)
@@ -77,6 +79,15 @@ class PixelScale:
         if not count:
             raise UserError(f"{path}: damaged: its pixel scale is empty")
         self.descriptors = [_unpacked(tensors[f"{n}.mean"], tensors[f"{n}.whitener"]) for n in range(count)]
+
+
+def steadied(distance: Tensor, power: float) -> Tensor:
+    """Squared distances (b, rows, columns) of each image, divided by a power of what is usual in its own quiet quarter.
+
+    Light, focus and the camera's noise move a whole image away from the normal ones; a defect moves a place.
+    """
+    quiet = distance.flatten(1).quantile(QUIET, dim=1).clamp(min=1e-6)
+    return distance / quiet.pow(power).view(-1, 1, 1)
 
 
 def _unpacked(mean: Tensor, packed: Tensor) -> PositionDescriptor:

@@ -37,9 +37,10 @@ class PixelSettings:
     """The pixel-wise descriptor: a Gaussian at each position of a frozen backbone's maps."""
 
     name: str = "pixel"
-    borrowed: float = 0.5  # share of its neighbours' covariance in that of a cell of positions
-    shared: float = 0.1  # share of the whole image's
-    ridge: float = 0.01  # added to the variance of each feature, in units of their mean
+    borrowed: float = 0.25  # share of its neighbours' covariance in that of a cell of positions
+    shared: float = 0.03  # share of the whole image's
+    ridge: float = 0.001  # added to the variance of each feature, in units of their mean
+    steadied: float = 0.5  # power of an image's own unrest that its distances are divided by; 0: none
     smoothing: float = 4.0  # of the map: sigma of a Gaussian, in pixels of the model's image
 
 
@@ -67,7 +68,7 @@ _PAPER = Training()
 _AUTHORS = Training(betas=(0.0, 0.9), schedule="polynomial", e_step_every=10, flip=True, batch_size=16)
 _FAST = Training(learning_rate=1e-3, schedule="cosine", online_rate=0.1, epoch_size=512, balance=0.3, clip=0.5)
 # A whitened start is already the best Gaussian of the features: training refines it, gently and for a short while.
-_REFINE = replace(_FAST, learning_rate=3e-4, steps=300)
+_REFINE = replace(_FAST, learning_rate=3e-4, steps=200)
 
 _PAPER_SMALL = ScaleSettings("global", PATCH, _PAPER)
 _PAPER_LARGE = (ScaleSettings("global", WHOLE_IMAGE, _PAPER), ScaleSettings("local", PATCH, _PAPER, patch=32))

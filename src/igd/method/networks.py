@@ -167,17 +167,10 @@ class ResNet18(nn.Module):
         return self.pool(self.maps(image)[-1])
 
 
-class UnitLength(nn.Module):
-    """Vectors (b, n) scaled to length 1: how much of a feature there is, whatever the contrast of the image."""
-
-    def forward(self, vector: Tensor) -> Tensor:
-        return F.normalize(vector, dim=1)
-
-
 class Encoder(nn.Module):
     """z = f_psi(x): a backbone and a linear layer to the latent space.
 
-    The backbone is ResNet18, or nothing much where what it sees are the features that a frozen one made of the image.
+    The backbone is ResNet18, or nothing at all where what it sees are the features that a frozen one made of the image.
     """
 
     def __init__(self, backbone: nn.Module, features: int, latent_size: int, bias: bool = True) -> None:
@@ -262,7 +255,7 @@ class AutoEncoder(nn.Module):
     ) -> None:
         super().__init__()
         stem = stem_for(side)
-        backbone = ResNet18(channels, width, stem, bias) if features is None else UnitLength()
+        backbone = ResNet18(channels, width, stem, bias) if features is None else nn.Identity()
         self.encoder = Encoder(backbone, features or 8 * width, latent_size, bias)
         self.decoder = Decoder(side, channels, width, latent_size, stem, bias)
 

@@ -40,20 +40,20 @@ class Kind:
     """A network that igd knows how to build, and what its inputs look like."""
 
     build: Callable[[], nn.Module]
-    features: int  # length of the vector
+    pooled: int  # length of the vector after the last block
     mean: tuple[float, ...]  # of the pixels, in [0, 1], that it was trained on
     std: tuple[float, ...]
-    fine_blocks: tuple[int, ...]  # whose maps tell defects apart from what is usual at a position; 1/16 of the image's side
+    fine_blocks: tuple[int, ...]  # whose maps tell defects from what is usual at a position; 1/16 of the image's side
+    vector_blocks: tuple[int, ...] = ()  # whose means join the vector: shapes, beside what the last block knows of objects
     magnified: bool = True  # it was trained on large images and wants small ones enlarged; a student sees them as they are
     ours: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda published: published  # published parameters as ours
 
 
-def _lite(name: str, fine_blocks: tuple[int, ...]) -> Kind:
+def _lite(name: str, fine_blocks: tuple[int, ...], vector_blocks: tuple[int, ...]) -> Kind:
     width, depth = efficientnet.WIDTHS_AND_DEPTHS[name]
     mean, std = (efficientnet.MEAN,) * 3, (efficientnet.STD,) * 3
-    return Kind(
-        lambda: EfficientNetLite(width, depth), efficientnet.HEAD, mean, std, fine_blocks, ours=efficientnet.folded_parameters
-    )
+    build, ours = (lambda: EfficientNetLite(width, depth)), efficientnet.folded_parameters
+    return Kind(build, efficientnet.HEAD, mean, std, fine_blocks, vector_blocks, ours=ours)
 
 
 def _resnet_parameters(published: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -61,9 +61,9 @@ def _resnet_parameters(published: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 KINDS = {
-    "efficientnet_lite0": _lite("efficientnet_lite0", (7, 10)),
-    "efficientnet_lite1": _lite("efficientnet_lite1", (10, 14)),
-    "efficientnet_lite2": _lite("efficientnet_lite2", (10, 14)),
+    "efficientnet_lite0": _lite("efficientnet_lite0", (7, 10), (10, 14)),
+    "efficientnet_lite1": _lite("efficientnet_lite1", (9, 13), (13, 18)),
+    "efficientnet_lite2": _lite("efficientnet_lite2", (9, 13), (13, 18)),
     "resnet18": Kind(lambda: ResNet18(3), 512, RGB_MEAN, RGB_STD, (4, 5), ours=_resnet_parameters),
     "resnet18_small": Kind(lambda: ResNet18(3, stem="small"), 512, RGB_MEAN, RGB_STD, (6, 7), magnified=False),
 }
@@ -93,6 +93,11 @@ class Backbone:
     def channels(self) -> list[int]:
         return cast(Network, self.network).channels
 
+    @property
+    def features(self) -> int:
+        """Length of the whole vector."""
+        return self.kind.pooled + sum(self.channels[block] for block in self.kind.vector_blocks)
+
     def up_to(self, last: int) -> Backbone:
         """The same without the layers behind block number `last`."""
         network = copy.deepcopy(self.network)
@@ -101,17 +106,20 @@ class Backbone:
 
 
 class View(nn.Module):
-    """The outputs of some blocks and, where wanted, the vector: what a detector needs of a network."""
+    """What a detector needs of a network: the outputs of some blocks and, where wanted, the parts of the vector."""
 
-    def __init__(self, network: nn.Module, blocks: tuple[int, ...], vector: bool) -> None:
+    def __init__(self, backbone: Backbone, blocks: tuple[int, ...], vector: bool) -> None:
         super().__init__()
-        self.network, self.blocks, self.vector = network, blocks, vector
+        self.network, self.blocks, self.vector = backbone.network, blocks, vector
+        self.vector_blocks = backbone.kind.vector_blocks
 
     def forward(self, image: Tensor) -> list[Tensor]:
         network = cast(Network, self.network)
         maps = network.maps(image)
         seen = [maps[block] for block in self.blocks]
-        return [*seen, network.pool(maps[-1])] if self.vector else seen
+        if not self.vector:
+            return seen
+        return [*seen, *(torch.mean(maps[block], dim=(2, 3)) for block in self.vector_blocks), network.pool(maps[-1])]
 
 
 def prepared(pixels: Tensor, kind: Kind, side: int) -> Tensor:

@@ -73,7 +73,7 @@ def contrast(
     """Train an encoder on 8-bit images (n, c, side, side); its projection head is dropped afterwards."""
     side = pixels.shape[-1]
     name, network = fresh_encoder(side, take(pixels, torch.arange(min(MEASURED, len(pixels)))), settings.seed, "contrast")
-    features = KINDS[name].features
+    features = KINDS[name].pooled
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         head = nn.Sequential(nn.Linear(features, features), nn.ReLU(), nn.Linear(features, settings.projection))

@@ -60,8 +60,8 @@ def distil(
     name, network = fresh_encoder(side, take(pixels, torch.arange(min(MEASURED, len(pixels)))), settings.seed, "student")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        same = KINDS[name].features == target.shape[1]
-        head: nn.Module = nn.Identity() if same else nn.Linear(KINDS[name].features, target.shape[1])
+        same = KINDS[name].pooled == target.shape[1]
+        head: nn.Module = nn.Identity() if same else nn.Linear(KINDS[name].pooled, target.shape[1])
     parameters = [*network.parameters(), *head.parameters()]
     optimizer = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
@@ -88,7 +88,7 @@ def distil(
 def teacher_vectors(
     teacher: FrozenBackbone, pixels: Pixels, progress: Progress, stop: Callable[[], bool] = lambda: False
 ) -> Tensor:
-    """What the teacher makes of every image, computed once: unit vectors (n, features)."""
+    """What the teacher makes of every image, computed once: (n, features)."""
     vectors = []
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
@@ -96,5 +96,5 @@ def teacher_vectors(
             raise Interrupted("stopped")
         vector = teacher(take(pixels, indices)).vector
         assert vector is not None
-        vectors.append(F.normalize(vector, dim=1))
+        vectors.append(vector)
     return torch.cat(vectors)

@@ -27,7 +27,7 @@ class Seen:
     """What a frozen backbone makes of a batch of images."""
 
     maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
-    vector: Tensor | None  # (b, features), where asked for
+    vector: Tensor | None  # (b, features), where asked for; each of its parts has unit length
 
 
 class FrozenBackbone:
@@ -36,14 +36,15 @@ class FrozenBackbone:
     def __init__(self, backbone: Backbone, side: int, blocks: tuple[int, ...], vector: bool) -> None:
         self.backbone = backbone if vector else backbone.up_to(max(blocks))
         self.side, self.blocks, self.vector = side, blocks, vector
-        self.graph = FrozenGraph(View(self.backbone.network, blocks, vector))
+        self.graph = FrozenGraph(View(self.backbone, blocks, vector))
 
     def __call__(self, pixels: Tensor) -> Seen:
         """What it sees in images (b, channels, h, w)."""
         batch = max(1, PIXELS_AT_ONCE // self.side**2)
-        parts = [self.graph(prepared(part, self.backbone.kind, self.side)) for part in pixels.split(batch)]
-        outputs = [torch.cat(part) for part in zip(*parts, strict=True)]
-        return Seen(outputs[:-1], outputs[-1]) if self.vector else Seen(outputs, None)
+        batches = [self.graph(prepared(part, self.backbone.kind, self.side)) for part in pixels.split(batch)]
+        outputs = [torch.cat(part) for part in zip(*batches, strict=True)]
+        maps, parts = outputs[: len(self.blocks)], outputs[len(self.blocks) :]
+        return Seen(maps, torch.cat([F.normalize(part, dim=1) for part in parts], dim=1) if parts else None)
 
     @property
     def patch_features(self) -> int:

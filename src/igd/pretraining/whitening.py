@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from sklearn.covariance import ledoit_wolf_shrinkage
 from torch import Tensor, nn
 
@@ -13,12 +12,12 @@ LEAST = 0.01  # shrinkage: directions that hardly vary among normal images would
 
 @torch.no_grad()
 def start_whitened(linear: nn.Linear, features: Tensor) -> None:
-    """Set a linear layer so that these vectors (n, f), scaled to unit length, come out centred and white.
+    """Set a linear layer so that these vectors (n, f) come out centred and white.
 
     The covariance is shrunk towards a multiple of the identity by Ledoit and Wolf's rule. A layer with fewer outputs than
     inputs keeps the directions of largest variance; one with more leaves the rest at 0.
     """
-    vector = F.normalize(features.float(), dim=1)
+    vector = features.float()
     mean = vector.double().mean(dim=0)
     centred = vector.double() - mean
     covariance = centred.T @ centred / len(vector)
