@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from igd.cli import demo, evaluate, predict, train
+from igd.cli import benchmark, demo, evaluate, predict, train
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR
 from igd.errors import Interrupted, UserError
 from igd.version import __version__
 
-COMMANDS = (demo, train, predict, evaluate)  # in the order a newcomer meets them
+COMMANDS = (demo, train, predict, evaluate, benchmark)  # in the order a newcomer meets them
 
 EXAMPLES = """examples:
   igd demo                                        train, evaluate and report on images that come with igd
