@@ -3,7 +3,11 @@
 `features` is the place to put others in, such as those of a frozen network:
 
     class FrozenSVM(OneClassSVM):
-        def features(self, images):
+        @classmethod
+    def meaning(cls, settings: Settings) -> Any:
+        return cls.__qualname__, SIDE, VARIANCE, NU, BANDWIDTHS, JUDGED_ON
+
+    def features(self, images):
             return frozen_features(images)
 """
 
@@ -17,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.benchmark.method import Method, Scored
+from igd.benchmark.method import Method, Scored, Settings
 from igd.data.samples import Sample
 
 SIDE = 32  # of the squares that larger images are shrunk to
 VARIANCE = 0.95  # share that the components keep, as in the DSVDD paper's baselines
+NU = 0.1  # share of the training images that may lie outside
 BANDWIDTHS = tuple(2 ** (n / 2) for n in range(1, 11))  # those baselines' too
 JUDGED_ON = 1000  # training images, at most, that choose the bandwidth
 
@@ -39,6 +44,10 @@ def _row(image: Image.Image) -> NDArray[np.float64]:
 
 class Classical(Method):
     """A scikit-learn estimator of normality on principal components of the features."""
+
+    @classmethod
+    def meaning(cls, settings: Settings) -> Any:
+        return cls.__qualname__, SIDE, VARIANCE, NU, BANDWIDTHS, JUDGED_ON
 
     def features(self, images: Sequence[Sample]) -> NDArray[np.float64]:
         """One row an image."""
@@ -67,7 +76,7 @@ class OneClassSVM(Classical):
     def estimator(self, components: NDArray[np.float64]) -> Any:
         from sklearn.svm import OneClassSVM as Estimator
 
-        return Estimator(nu=0.1, gamma="scale")
+        return Estimator(nu=NU, gamma="scale")
 
 
 class KernelDensity(Classical):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from html import escape
 
 from igd.benchmark.datasets import DATA
-from igd.benchmark.methods import find_method
+from igd.benchmark.methods import paper_name
 from igd.benchmark.paper import MEAN, published
 from igd.benchmark.protocols import Protocol
+from igd.benchmark.series import Series, series_of
 from igd.benchmark.store import Record
 from igd.benchmark.suites import CONTAMINATED, SMALL, Variant
-from igd.benchmark.summary import Series, series_of
 from igd.evaluation.figures import LEFT, TOP, Axes
 
 METHODS = ("igd", "dsvdd")  # as in the paper's figure
@@ -25,7 +25,7 @@ def charts_of(records: Iterable[Record]) -> dict[str, tuple[str, str]]:
     """Charts by file name, each with its caption; those for which there are runs at two points at least."""
     listed, charts = list(records), {}
     for data in DATA.values():
-        series = [each for each in series_of(listed, data.name) if each.method in METHODS][: len(STYLES)]
+        series = [each for each in series_of(listed, data.name) if each.run.method in METHODS][: len(STYLES)]
         for name, variant, axis, x_label in (
             ("contaminated", CONTAMINATED, _contamination, "test anomalies in the training set, %"),
             ("small", SMALL, _share, "share of the training set, %"),
@@ -80,9 +80,8 @@ def _measured(series: Series, variant: Variant, axis: Axis) -> Points:
 def _published(series: Series, data: str, variant: Variant, axis: Axis) -> Points:
     points = []
     for one in variant.protocols:
-        name = find_method(series.method).paper_name or ""
         asked = (MEAN, one.training_share, one.contamination)
-        for figure in published(data, "image_auroc", name, *asked, tables=variant.tables).values():
+        for figure in published(data, "image_auroc", paper_name(series.run.method), *asked, tables=variant.tables).values():
             points.append((axis(one), figure.value))
     return points
 

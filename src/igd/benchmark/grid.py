@@ -1,4 +1,4 @@
-"""Many runs: in parallel, each in a process of its own, kept as they finish; what is finished is not done again."""
+"""Many runs: in parallel processes, kept as they finish; what is finished is not done again."""
 
 from __future__ import annotations
 
@@ -7,34 +7,18 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from igd.benchmark.outlook import Outlook, seconds_left
 from igd.benchmark.runs import Run
 from igd.benchmark.store import Record, Store, now
-from igd.benchmark.worker import work
+from igd.benchmark.worker import STOP, work
 from igd.errors import Interrupted, UserError
 
 LISTENING = 0.25  # seconds until a wish to stop is heard
-
-
-@dataclass
-class Attempt:
-    """A run that a process is working on."""
-
-    run: Run
-    process: SpawnProcess
-    connection: Connection
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
 
 
 def threads_each(jobs: int) -> int:
@@ -65,6 +49,38 @@ def run_grid(
         return _Grid(runs, path, store, jobs, ended, watch).carry_out(stop)
 
 
+class _Worker:
+    """A process and the run it is working on."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        spawn = get_context("spawn")  # a forked PyTorch with threads may hang
+        self.connection, theirs = spawn.Pipe()
+        self.process = spawn.Process(target=work, args=(path, threads, theirs), daemon=True)
+        with _deaf_to_interrupts():
+            self.process.start()
+        theirs.close()
+        self.run: Run | None = None
+
+    def begin(self, run: Run, checkpoint: Path) -> None:
+        self.run, self.started = run, time.monotonic()
+        self.connection.send((run.to_json(), checkpoint))
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def last_words(self) -> tuple[str, dict[str, Any]]:
+        """How its run ended; a process that ended instead has failed."""
+        try:
+            kind, said = self.connection.recv()
+            return kind, said
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            code = self.process.exitcode
+            hint = "; was the memory full? Try fewer --jobs" if code == -signal.SIGKILL else ""
+            return "failed", {"error": f"its process ended without a result (exit code {code}){hint}"}
+
+
 class _Grid:
     def __init__(
         self,
@@ -81,59 +97,61 @@ class _Grid:
         self.total = len(runs)
         self.waiting = [run for run in runs if run.key not in finished]
         self.took = [(each.run, sum((each.result or {})["seconds"].values())) for each in finished.values()]
-        self.at_work: list[Attempt] = []
+        self.idle: list[_Worker] = []
+        self.at_work: list[_Worker] = []
         self.records: list[Record] = []
+        self.told = 0  # records that `ended` has heard of
 
     def carry_out(self, stop: Callable[[], bool]) -> list[Record]:
         stopping = False
         try:
             while self.at_work or (self.waiting and not stopping):
                 while self.waiting and len(self.at_work) < self.jobs and not stopping:
-                    self.at_work.append(self._begin(self.waiting.pop(0)))
+                    self._begin(self.waiting.pop(0))
+                self._tell()  # when nobody waits for work
                 self.watch(self._outlook())
                 if not stopping and stop():
                     stopping = True
-                    for attempt in self.at_work:
-                        attempt.connection.send("stop")
-                for attempt in self._heard():
-                    self._end(attempt)
+                    for worker in self.at_work:
+                        worker.connection.send(STOP)
+                ready = wait([worker.connection for worker in self.at_work], LISTENING)
+                for worker in [each for each in self.at_work if each.connection in ready]:
+                    self._end(worker)
+            self._tell()
         finally:
-            for attempt in self.at_work:  # only after an error or a second Ctrl-C
-                attempt.process.kill()
+            for worker in (*self.at_work, *self.idle):  # at work only after an error or a second Ctrl-C
+                worker.process.kill()
         if stopping:
             raise Interrupted("stopped; the same command goes on")
         return self.records
 
-    def _begin(self, run: Run) -> Attempt:
-        spawn = get_context("spawn")  # a forked PyTorch with threads may hang
-        ours, theirs = spawn.Pipe()
-        given = (run.to_json(), self.path, self.store.checkpoint(run), threads_each(self.jobs), theirs)
-        process = spawn.Process(target=work, args=given, daemon=True)
-        with _deaf_to_interrupts():
-            process.start()
-        theirs.close()
-        return Attempt(run, process, ours)
+    def _begin(self, run: Run) -> None:
+        worker = self.idle.pop() if self.idle else _Worker(self.path, threads_each(self.jobs))
+        worker.begin(run, self.store.checkpoint(run))
+        self.at_work.append(worker)
 
-    def _heard(self) -> list[Attempt]:
-        ready = wait([attempt.connection for attempt in self.at_work], LISTENING)
-        return [attempt for attempt in self.at_work if attempt.connection in ready]
-
-    def _end(self, attempt: Attempt) -> None:
-        kind, said = _last_words(attempt)
-        self.at_work.remove(attempt)
-        attempt.process.join()
-        if kind == "stopped":
+    def _end(self, worker: _Worker) -> None:
+        kind, said = worker.last_words()
+        self.at_work.remove(worker)
+        if worker.process.is_alive():
+            self.idle.append(worker)
+        run = worker.run
+        if kind == "stopped" or run is None:
             return
         result, error = (said, None) if kind == "done" else (None, said["error"])
-        self.store.add(attempt.run, result, error)
+        self.store.add(run, result, error)
         if result is not None:  # and safe: the checkpoint has served
-            self.store.checkpoint(attempt.run).unlink(missing_ok=True)
-            self.took.append((attempt.run, attempt.seconds))
-        self.records.append(Record(attempt.run, result, error, now()))
-        self.ended(self.records[-1])
+            self.store.checkpoint(run).unlink(missing_ok=True)
+            self.took.append((run, worker.seconds))
+        self.records.append(Record(run, result, error, now()))
+
+    def _tell(self) -> None:
+        for record in self.records[self.told :]:
+            self.ended(record)
+        self.told = len(self.records)
 
     def _outlook(self) -> Outlook:
-        at_work = [(attempt.run, attempt.seconds) for attempt in self.at_work]
+        at_work = [(worker.run, worker.seconds) for worker in self.at_work if worker.run]
         return Outlook(
             total=self.total,
             done=self.total - len(self.waiting) - len(at_work),
@@ -141,17 +159,6 @@ class _Grid:
             at_work=[run.described for run, _ in at_work],
             seconds_left=seconds_left(self.waiting, at_work, self.took, self.jobs),
         )
-
-
-def _last_words(attempt: Attempt) -> tuple[str, dict[str, Any]]:
-    try:
-        kind, said = attempt.connection.recv()
-        return kind, said
-    except (EOFError, ConnectionResetError):
-        attempt.process.join()
-        code = attempt.process.exitcode
-        hint = "; was the memory full? Try fewer --jobs" if code == -signal.SIGKILL else ""
-        return "failed", {"error": f"its process ended without a result (exit code {code}){hint}"}
 
 
 @contextmanager

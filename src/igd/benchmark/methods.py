@@ -19,6 +19,11 @@ METHODS: dict[str, type[Method]] = {
 }
 
 
+def paper_name(name: str) -> str:
+    """What the paper calls a method, or nothing where it does not have it."""
+    return (METHODS[name].paper_name or "") if name in METHODS else ""
+
+
 def find_method(name: str) -> type[Method]:
     if name not in METHODS:
         raise UserError(f"no method is called {name!r}; there are {', '.join(METHODS)}")

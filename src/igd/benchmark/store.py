@@ -15,19 +15,22 @@ from igd.benchmark.runs import Run
 from igd.errors import UserError
 
 FORMAT = 1
-SCHEMA = """
-create table if not exists about (format integer not null);
-create table if not exists run (
+SCHEMA = f"""
+begin;
+create table about (format integer not null);
+insert into about values ({FORMAT});
+create table run (
     key text primary key,
     run text not null,
     result text,  -- null for a run that failed
     error text,
     ended_at text not null
 );
-create table if not exists command (
+create table command (
     command text not null,
     started_at text not null
 );
+commit;
 """
 
 
@@ -52,13 +55,11 @@ class Store:
         self.path = path
         try:
             self.database = sqlite3.connect(path)
-            with self.database:
+            if create and self.database.execute("select count(*) from sqlite_master").fetchone() == (0,):
                 self.database.executescript(SCHEMA)
-                if self.database.execute("select count(*) from about").fetchone() == (0,):
-                    self.database.execute("insert into about values (?)", (FORMAT,))
-            version = self.database.execute("select max(format) from about").fetchone()[0]
+            version = self.database.execute("select format from about").fetchone()[0]
         except sqlite3.Error as error:
-            raise UserError(f"{path}: not a file of benchmark results ({error}); choose another") from None
+            raise UserError(f"{path}: not a store of benchmark results ({error}); choose another file") from None
         if version > FORMAT:
             raise UserError(f"{path}: made by a newer igd (format {version}, this one reads {FORMAT}); upgrade")
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from statistics import mean, stdev
+from statistics import mean
 
-from igd.benchmark.datasets import DATA, find_data
-from igd.benchmark.methods import find_method
+from igd.benchmark.datasets import DATA, DataSet
+from igd.benchmark.methods import paper_name
 from igd.benchmark.paper import MEAN, Figure, published
 from igd.benchmark.protocols import Protocol
-from igd.benchmark.runs import Run, digest
+from igd.benchmark.series import Series, series_of
 from igd.benchmark.store import Record
 from igd.benchmark.suites import ABLATION, CONTAMINATED, FULL, SMALL, STANDARD, Variant
 from igd.benchmark.table import Cell, Table
 
 PAPER_PRETRAIN = {"contrastive": "ssl", "distill": "imagenet", "distillation": "imagenet"}  # our names for the paper's
+WITHIN = 0.005  # 'the best result (within 0.5%)': the paper's rule for bold print
 TITLES = {
     "image_auroc": "image AUROC",
     "accuracy_at_half": "accuracy at threshold 0.5",
@@ -25,168 +23,87 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A figure over seeds."""
-
-    value: float
-    deviation: float | None  # None for one seed
-
-
-@dataclass(frozen=True)
-class Series:
-    """The runs of one method with one set of settings on one data set; they differ in class, protocol and seed."""
-
-    method: str
-    label: str
-    records: tuple[Record, ...]
-
-    @property
-    def run(self) -> Run:
-        return self.records[0].run
-
-    @cached_property
-    def seeds(self) -> list[int]:
-        return sorted({record.run.seed for record in self.records})
-
-    def classes(self, protocol: Protocol) -> set[str]:
-        return {record.run.normal for record in self.records if record.run.protocol == protocol}
-
-    def over_seeds(self, metric: str, protocol: Protocol, classes: Sequence[str]) -> Spread | None:
-        """The mean over these classes, of each seed that has them all."""
-        by_seed: dict[int, list[float]] = {}
-        for record in self.records:
-            value = (record.result or {})["metrics"].get(metric)
-            if value is not None and record.run.protocol == protocol and record.run.normal in classes:
-                by_seed.setdefault(record.run.seed, []).append(value)
-        means = [mean(values) for values in by_seed.values() if len(values) == len(classes)]
-        if not means or not classes:
-            return None
-        return Spread(mean(means), stdev(means) if len(means) > 1 else None)
-
-
-def series_of(records: Iterable[Record], data: str) -> list[Series]:
-    """Finished runs on a data set, grouped by what made them."""
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        run = record.run
-        if record.result is not None and run.data == data:
-            groups.setdefault(digest([run.method, run.settings, run.meaning, run.copy, run.made_by]), []).append(record)
-    names = {key: _label(group[0].run) for key, group in groups.items()}
-    count = Counter(names.values())  # the same name twice: a recipe, the data or igd itself has changed in between
-    return [
-        Series(
-            group[0].run.method,
-            names[key] if count[names[key]] == 1 else f"{names[key]}, {group[0].run.made_by} {key[:4]}",
-            tuple(group),
-        )
-        for key, group in groups.items()
-    ]
-
-
-def _label(run: Run) -> str:
-    settings = {name: value for name, value in run.settings.items() if name != "objective"}
-    recipe, pretrain = settings.pop("recipe", None), settings.pop("pretrain", "scratch")
-    parts = [run.method, recipe, pretrain if pretrain != "scratch" else None]
-    parts += [f"{name} {value}" for name, value in sorted(settings.items())]
-    return ", ".join(part for part in parts if part)
-
-
 def tables_of(records: Iterable[Record]) -> list[Table]:
-    """All tables that the finished runs can fill, in the paper's order of data sets."""
+    """All tables that the finished runs can fill."""
     listed = list(records)
     tables = []
     for data in DATA.values():
         series = series_of(listed, data.name)
-        tables += [class_table(data.name, metric, series) for metric in data.metrics]
+        tables += [_class_table(data, metric, series) for metric in data.metrics]
         tables += [
-            robustness_table(data.name, "small training sets", SMALL, series),
-            robustness_table(data.name, "contaminated training sets", CONTAMINATED, series),
-            robustness_table(data.name, "ablation", ABLATION, series),
+            _robustness_table(data, "small training sets", SMALL, series),
+            _robustness_table(data, "contaminated training sets", CONTAMINATED, series),
+            _robustness_table(data, "ablation", ABLATION, series),
         ]
     return [table for table in tables if table is not None]
 
 
-def class_table(data: str, metric: str, series: Sequence[Series]) -> Table | None:
+def _class_table(data: DataSet, metric: str, series: Sequence[Series]) -> Table | None:
     """The standard protocol, class by class."""
-    shown = [each for each in series if each.over_seeds(metric, FULL, sorted(each.classes(FULL))) is not None]
-    every = find_data(data).classes
-    classes = [name for name in every if any(name in each.classes(FULL) for each in shown)]
+    shown = [each for each in series if any(each.over_seeds(metric, FULL, [name]) for name in data.classes)]
     if not shown:
         return None
-    groups = [[name] for name in classes] + ([classes] if len(every) > 1 else [])
-    names = [*classes, f"mean of {len(classes)}"][: len(groups)]
-    columns = [_Column(each, data, metric, STANDARD) for each in shown]
-    rows = [
-        [Cell(name.replace("_", " ")), *_bold([cell for column in columns for cell in column.cells(FULL, group, every)])]
-        for name, group in zip(names, groups, strict=True)
-    ]
-    header = ["normal class", *(title for column in columns for title in column.header)]
-    notes = _notes(shown, classes, every)
-    return Table(f"{data}: {TITLES[metric]}", header, rows, notes)
+    classes = [name for name in data.classes if any(name in each.classes(FULL) for each in shown)]
+    groups = {name.replace("_", " "): [name] for name in classes}
+    if len(data.classes) > 1:
+        groups[f"mean of {len(classes)}"] = classes
+    columns = [_Beside(each, data, metric, STANDARD) for each in shown]
+    rows = [_row(name, [column.cells(FULL, group) for column in columns]) for name, group in groups.items()]
+    notes = [*_notes(shown, data, classes), *(note for column in columns for note in column.notes(classes))]
+    return Table(f"{data.name}: {TITLES[metric]}", _header("normal class", columns), rows, notes)
 
 
-def robustness_table(data: str, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
-    """The mean over classes, protocol by protocol; shown when a run has a protocol, or a method, that only this table has."""
-    metric = "image_auroc"
-    own = [each for method in variant.methods for each in series if each.method == method]
-    protocols = [one for one in variant.protocols if any(each.classes(one) for each in own)]
+def _robustness_table(data: DataSet, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
+    """The mean over classes, protocol by protocol; only where something was run that the standard table does not show."""
+    shown = [each for each in series if each.protocols & set(variant.protocols)]
     if variant is ABLATION:
-        special = any(each.method not in SMALL.methods for each in own)
+        shown = [each for method in variant.methods for each in shown if each.run.method == method]
+        special = any(each.run.method not in SMALL.methods for each in shown)
     else:
-        special = any(one != FULL for one in protocols)
-    if not special or not protocols:
+        special = any(each.protocols & {one for one in variant.protocols if one != FULL} for each in shown)
+    if not special:
         return None
-    there = [each.classes(one) for each in own for one in protocols if each.classes(one)]
-    every = find_data(data).classes
-    classes = [name for name in every if all(name in those for those in there)]
-    columns = [_Column(each, data, metric, variant) for each in own]
-    rows = [
-        [Cell(one.described), *_bold([cell for column in columns for cell in column.cells(one, classes, every)])]
-        for one in protocols
-    ]
-    header = ["protocol", *(name for column in columns for name in column.header)]
-    return Table(f"{data}: {title}, mean {TITLES[metric]}", header, rows, _notes(own, classes, every))
+    protocols = [one for one in variant.protocols if any(one in each.protocols for each in shown)]
+    filled = [each.classes(one) for each in shown for one in protocols if one in each.protocols]
+    classes = [name for name in data.classes if all(name in those for those in filled)]
+    columns = [_Beside(each, data, "image_auroc", variant) for each in shown]
+    rows = [_row(one.described, [column.cells(one, classes) for column in columns]) for one in protocols]
+    return Table(f"{data.name}: {title}, mean image AUROC", _header("protocol", columns), rows, _notes(shown, data, classes))
 
 
-class _Column:
+class _Beside:
     """A series, the paper's figures for the same method, and the difference; only the series where the paper has none."""
 
-    def __init__(self, series: Series, data: str, metric: str, variant: Variant) -> None:
+    def __init__(self, series: Series, data: DataSet, metric: str, variant: Variant) -> None:
         self.series, self.data, self.metric, self.variant = series, data, metric, variant
-        self.paper_name = find_method(series.method).paper_name
-        wanted = series.run.settings.get("pretrain", "scratch")
-        wanted = PAPER_PRETRAIN.get(wanted, wanted)
-        there = {key for one in variant.protocols for key in self._figures(MEAN, one)}
-        self.has_paper = bool(there)
-        preferred = (wanted, None, "imagenet", "ssl", "scratch")
-        self.pretrain = next((key for key in preferred if key in there), None)
+        self.paper_name = paper_name(series.run.method)
+        there = {pretrain for one in variant.protocols for pretrain in self._figures(MEAN, one)}
+        own = series.run.settings.get("pretrain", "scratch")
+        preferred = (PAPER_PRETRAIN.get(own, own), None, "imagenet", "ssl", "scratch")
+        self.pretrain = next((pretrain for pretrain in preferred if pretrain in there), None)
+        self.named = f"{self.paper_name}, {self.pretrain}" if self.pretrain else self.paper_name
+        self.header = [series.label, f"paper: {self.named}", "difference"] if there else [series.label]
 
-    def _figures(self, normal: str, protocol: Protocol) -> dict[str | None, Figure]:
-        asked = (normal, protocol.training_share, protocol.contamination)
-        return published(self.data, self.metric, self.paper_name or "", *asked, tables=self.variant.tables)
-
-    @property
-    def header(self) -> list[str]:
-        if not self.has_paper:
-            return [self.series.label]
-        made = f"{self.paper_name}, {self.pretrain}" if self.pretrain else self.paper_name
-        return [self.series.label, f"paper: {made}", "difference"]
-
-    def cells(self, protocol: Protocol, classes: Sequence[str], every: Sequence[str]) -> list[Cell]:
-        ours = self.series.over_seeds(self.metric, protocol, classes)
+    def cells(self, protocol: Protocol, classes: Sequence[str]) -> list[Cell]:
+        ours = self.series.over_seeds(self.metric, protocol, classes) if classes else None
         measured = Cell.figure(ours.value, ours.deviation) if ours else Cell("-")
-        if not self.has_paper:
+        if len(self.header) == 1:
             return [measured]
-        theirs = self.paper(protocol, classes, every)
-        if theirs is None:
-            return [measured, Cell("-"), Cell("")]
-        difference = Cell(f"{ours.value - theirs:+.3f}", ours.value - theirs) if ours else Cell("")
-        return [measured, Cell.figure(theirs), difference]
+        theirs = self._published(protocol, classes)
+        if ours is None or theirs is None:
+            return [measured, Cell("-") if theirs is None else Cell.figure(theirs), Cell("")]
+        return [measured, Cell.figure(theirs), Cell(f"{ours.value - theirs:+.3f}", ours.value - theirs)]
 
-    def paper(self, protocol: Protocol, classes: Sequence[str], every: Sequence[str]) -> float | None:
-        """The paper's figure for exactly these classes: its own mean for all of them, else one made of its class figures."""
-        if set(classes) == set(every):
+    def notes(self, classes: Sequence[str]) -> list[str]:
+        """What the paper says of all classes, where it says nothing of those shown."""
+        whole = self._value(MEAN, FULL)
+        if whole is None or self._published(FULL, classes) is not None:
+            return []
+        return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
+
+    def _published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
+        """The paper's figure for exactly these classes: its own mean for all of them, else the mean of its class figures."""
+        if set(classes) == set(self.data.classes):
             return self._value(MEAN, protocol)
         values = [self._value(name, protocol) for name in classes]
         known = [value for value in values if value is not None]
@@ -197,24 +114,33 @@ class _Column:
         figure = figures.get(self.pretrain) or figures.get(None)  # class tables often don't repeat the pre-training
         return figure.value if figure else None
 
+    def _figures(self, normal: str, protocol: Protocol) -> dict[str | None, Figure]:
+        asked = (normal, protocol.training_share, protocol.contamination)
+        return published(self.data.name, self.metric, self.paper_name, *asked, tables=self.variant.tables)
 
-WITHIN = 0.005  # 'the best result (within 0.5%)': the paper's rule for bold print
+
+def _header(first: str, columns: Sequence[_Beside]) -> list[str]:
+    return [first, *(title for column in columns for title in column.header)]
 
 
-def _bold(cells: Sequence[Cell]) -> list[Cell]:
-    """The row with its best figures in bold."""
+def _row(name: str, groups: Sequence[list[Cell]]) -> list[Cell]:
+    """A row with its best figures in bold."""
+    cells = [cell for group in groups for cell in group]
     rivals = [cell.value for cell in cells if cell.competes and cell.value is not None]
-    if len(rivals) < 2:
-        return list(cells)
-    enough = max(rivals) - WITHIN - 1e-12
-    return [cell.in_bold() if cell.competes and (cell.value or 0) >= enough else cell for cell in cells]
+    enough = max(rivals, default=0.0) - WITHIN - 1e-12
+    if len(rivals) > 1:
+        cells = [cell.in_bold() if cell.competes and (cell.value or 0) >= enough else cell for cell in cells]
+    return [Cell(name), *cells]
 
 
-def _notes(series: Sequence[Series], classes: Sequence[str], every: Sequence[str]) -> list[str]:
+def _notes(series: Sequence[Series], data: DataSet, classes: Sequence[str]) -> list[str]:
     seeds = sorted({seed for each in series for seed in each.seeds})
-    notes = [f"Mean ± standard deviation over seeds ({', '.join(map(str, seeds))}); bold: the best, within 0.5 %."]
-    if len(classes) < len(every):
+    named = ", ".join(map(str, seeds))
+    over = f"Mean ± standard deviation over seeds {named}" if len(seeds) > 1 else f"One seed ({named})"
+    notes = [f"{over}; bold: the best, within 0.5 %."]
+    if len(classes) < len(data.classes):
+        shown = ", ".join(classes) or "none in common yet"
         notes.append(
-            f"{len(classes)} of {len(every)} classes: {', '.join(classes)}; the paper's means are of the same classes."
+            f"{len(classes)} of {len(data.classes)} classes ({shown}); the paper's means beside them are of the same."
         )
     return notes

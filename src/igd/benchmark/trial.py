@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def carry_out(run: Run, path: Path, support: Support) -> dict[str, Any]:
     """Train, score, measure: the result, and what it cost."""
     split = run.protocol.apply(find_data(run.data).split(path, run.normal), run.seed)
     method = find_method(run.method)(run.settings, run.seed, support)
+    forget_peak_memory()
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -89,7 +91,13 @@ def measure(method: Method, test: Sequence[Sample], scores: NDArray[np.float64])
     return metrics
 
 
+def forget_peak_memory() -> None:
+    """Start the peak anew, so that it is this run's; where the system can't, it is that of all runs in this process so far."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_memory_mb() -> int:
-    """The most memory that this process has held."""
+    """The most memory that this process has held, what earlier runs left allocated included."""
     unit = 1024**2 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
