@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import spotted, stripes, write_images
+from conftest import spotted, stripes, write_digits, write_images
 
 from igd import recipes
 from igd.cli import main
@@ -27,6 +27,7 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     write_images(tmp_path / "parts" / "good", stripes(30))
     write_images(tmp_path / "parts" / "new", spotted(stripes(4, seed=1)))
     (tmp_path / "bottle").symlink_to(category)
+    write_digits(tmp_path / "mnist.npz", {0: 12, 1: 12}, {0: 6, 1: 6})
     short = {
         name: replace(
             recipe,

@@ -23,6 +23,8 @@ LISTENING = 0.25  # seconds until a wish to stop is heard
 
 def threads_each(jobs: int) -> int:
     """How many threads each of so many processes gets."""
+    if jobs < 1:
+        raise UserError(f"jobs is {jobs}; at least one process must do the work")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // jobs)
 
@@ -33,6 +35,7 @@ def run_grid(
     store: Store,
     *,
     jobs: int = 1,
+    command: str | None = None,
     stop: Callable[[], bool] = lambda: False,
     ended: Callable[[Record], None] = lambda _: None,
     watch: Callable[[Outlook], None] = lambda _: None,
@@ -41,12 +44,14 @@ def run_grid(
 
     A failure does not stop the others, and is tried again at the next call. When `stop` says so, the runs at work keep what
     they have learnt and this ends with `Interrupted`; the same call goes on from there, and so it does after a crash.
-    `ended` hears of each run at its end, `watch` some times a second how the whole is going.
+    `command` is what someone types to do the same, for the record; `ended` hears of each run at its end, `watch` some times a
+    second how the whole is going.
     """
-    if jobs < 1:
-        raise UserError(f"jobs is {jobs}; at least one process must do the work")
+    threads = threads_each(jobs)
     with store.alone():
-        return _Grid(runs, path, store, jobs, ended, watch).carry_out(stop)
+        if command:
+            store.add_command(command)
+        return _Grid(runs, path, store, jobs, threads, ended, watch).carry_out(stop)
 
 
 class _Worker:
@@ -88,10 +93,11 @@ class _Grid:
         path: Path,
         store: Store,
         jobs: int,
+        threads: int,
         ended: Callable[[Record], None],
         watch: Callable[[Outlook], None],
     ) -> None:
-        self.path, self.store, self.jobs = path, store, jobs
+        self.path, self.store, self.jobs, self.threads = path, store, jobs, threads
         self.ended, self.watch = ended, watch
         finished = store.finished()
         self.total = len(runs)
@@ -126,7 +132,7 @@ class _Grid:
         return self.records
 
     def _begin(self, run: Run) -> None:
-        worker = self.idle.pop() if self.idle else _Worker(self.path, threads_each(self.jobs))
+        worker = self.idle.pop() if self.idle else _Worker(self.path, self.threads)
         worker.begin(run, self.store.checkpoint(run))
         self.at_work.append(worker)
 

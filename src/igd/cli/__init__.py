@@ -19,6 +19,7 @@ EXAMPLES = """examples:
   igd train parts/good -o parts.igd               learn from a folder of normal images
   igd predict parts.igd parts/new --out results/  score images, write heat maps
   igd evaluate parts.igd bottle/ --report report.html
+  igd benchmark paper                             the paper's tables; `igd benchmark run` measures them
 """
 
 

@@ -76,10 +76,10 @@ def run(options: argparse.Namespace) -> int:
         _list(options, runs, Store(options.store) if options.store.exists() else None)
         return DONE
     store = Store(options.store, create=True)
-    store.add_command(_command(options))
-
     with interruptible() as stop, _Bar(options) as bar:
-        records = run_grid(runs, path, store, jobs=options.jobs, stop=stop, ended=bar.ended, watch=bar.watch)
+        records = run_grid(
+            runs, path, store, jobs=options.jobs, command=_command(options), stop=stop, ended=bar.ended, watch=bar.watch
+        )
     failed = sum(record.error is not None for record in records)
     if not options.json:
         print(f"{options.store}: {len(runs) - failed} of {len(runs)} runs done, {len(records) - failed} of them now")
