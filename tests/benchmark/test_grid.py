@@ -105,5 +105,5 @@ def test_time_left_is_that_of_runs_alike() -> None:
     waiting = [run("igd", 1), run("kde", 1)]
     assert seconds_left(waiting, [(run("igd", 2), 40.0)], took, jobs=1) == 100 + 10 + 60
     assert seconds_left(waiting, [(run("igd", 2), 400.0)], took, jobs=2) == (100 + 10) / 2
-    assert seconds_left([run("mse")], [], took, jobs=1) == 55  # nothing alike: the mean of all
-    assert seconds_left(waiting, [], [], jobs=1) is None
+    assert seconds_left([run("mse"), run("igd")], [], took, jobs=1) is None  # nothing like the first has finished
+    assert seconds_left([], [], [], jobs=1) == 0

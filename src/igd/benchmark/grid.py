@@ -100,7 +100,7 @@ class _Grid:
         self.path, self.store, self.jobs, self.threads = path, store, jobs, threads
         self.ended, self.watch = ended, watch
         finished = store.finished()
-        self.total = len(runs)
+        self.total, self.done_before = len(runs), sum(run.key in finished for run in runs)
         self.waiting = [run for run in runs if run.key not in finished]
         self.took = [(each.run, sum((each.result or {})["seconds"].values())) for each in finished.values()]
         self.idle: list[_Worker] = []
@@ -160,7 +160,7 @@ class _Grid:
         at_work = [(worker.run, worker.seconds) for worker in self.at_work if worker.run]
         return Outlook(
             total=self.total,
-            done=self.total - len(self.waiting) - len(at_work),
+            done=self.done_before + len(self.records),
             failed=sum(record.error is not None for record in self.records),
             at_work=[run.described for run, _ in at_work],
             seconds_left=seconds_left(self.waiting, at_work, self.took, self.jobs),

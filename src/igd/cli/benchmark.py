@@ -99,7 +99,7 @@ class _Bar:
         from tqdm import tqdm
 
         form = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs [{elapsed}{postfix}]"
-        self.bar = tqdm(desc="benchmark", disable=self.quiet, dynamic_ncols=True, bar_format=form)
+        self.bar = tqdm(desc="benchmark", disable=self.quiet, dynamic_ncols=True, bar_format=form, mininterval=1)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,7 +108,8 @@ class _Bar:
     def watch(self, outlook: Outlook) -> None:
         left = "" if outlook.seconds_left is None else f"about {self.bar.format_interval(outlook.seconds_left)} left; "
         self.bar.total, self.bar.n = outlook.total, outlook.done
-        self.bar.set_postfix_str(left + "; ".join(outlook.at_work))
+        self.bar.set_postfix_str(left + "; ".join(outlook.at_work), refresh=False)
+        self.bar.update(0)
 
     def ended(self, record: Record) -> None:
         if record.error:
