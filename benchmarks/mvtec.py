@@ -16,7 +16,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from igd import IGD, __version__
-from igd.data.sources import labelled_samples, training_folder
+from igd.data.reading import read_dataset
 from igd.evaluation.evaluate import evaluate
 from igd.evaluation.report import write_report
 from igd.files import write_text
@@ -36,9 +36,10 @@ def main() -> None:
     name = options.category.name
     started = time.time()
     detector = IGD(recipe=options.recipe, objective=options.objective, seed=options.seed)
-    detector.fit(training_folder(options.category), progress=TerminalProgress())
+    dataset = read_dataset(options.category)
+    detector.fit(dataset, progress=TerminalProgress())
     trained = time.time()
-    evaluation = evaluate(detector, labelled_samples(options.category), TerminalProgress())
+    evaluation = evaluate(detector, dataset.test_samples(), TerminalProgress())
     scored = time.time()
     labels = [each.sample.label for each in evaluation.judged]
     terms = {

@@ -32,8 +32,8 @@ def page(folder: Path) -> str:
         if result.get("kind") == KIND:
             parts.append(f"{markdown(tables_of(records_of(result)))}\n{commands(name, result)}")
             continue
-        table = classes_table(result) if "runs" in result else category_table(result)
-        parts.append(f"## {result['what']}\n\n{table}\n{origin(name, result)}")
+        table = next(make for key, make in TABLES.items() if key in result)
+        parts.append(f"## {result['what']}\n\n{table(result)}\n{origin(name, result)}")
     return "\n".join(parts)
 
 
@@ -83,6 +83,55 @@ def commands(name: str, result: dict[str, Any]) -> str:
     )
     listed = "; ".join(f"`{command}`" for command in result["commands"])
     return f"{listed}; {', '.join(versions)}, {result['date']} ([{name}]({name}))\n"
+
+
+def promises_table(result: dict[str, Any]) -> str:
+    lines = [
+        f"{result['calibration_images']} images to calibrate with and {result['new_images']} new ones in a split.\n",
+        "| promised | realised, mean of splits | 95 % interval of that mean | 95 % binomial interval of one split | "
+        "splits inside (should be) |",
+        "|---|---|---|---|---|",
+    ]
+    for row in result["promises"]:
+        lines.append(
+            f"| {row['promised']:.1%} | {row['realised_mean']:.2%} | {spread(row['interval_of_the_mean'])} | "
+            f"{spread(row['binomial_interval_of_a_split'])} | "
+            f"{row['share_of_splits_inside']:.1%} ({row['share_that_should_be']:.1%}) |"
+        )
+    lines += [
+        f"\nAs used: the detector's own {result['own_calibration_images']} held-out images set the threshold, the other "
+        f"{result['own_new_images']} are new; one draw.\n",
+        "| promised | realised | 95 % interval, both draws counted |",
+        "|---|---|---|",
+    ]
+    for row in result["own_promises"]:
+        lines.append(f"| {row['promised']:.1%} | {row['realised']:.2%} | {spread(row['interval'])} |")
+    return "\n".join(lines) + "\n"
+
+
+def audits_table(result: dict[str, Any]) -> str:
+    lines = [
+        "| training images | planted among | precision in the top 10 % | by chance | AUROC | time, s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in result["audits"]:
+        lines.append(
+            f"| {run['name']} | {run['planted']} of {run['images']} | {run['precision']:.3f} | "
+            f"{run['planted'] / run['images']:.3f} | {run['auroc']:.3f} | {run['seconds']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def spread(interval: list[float]) -> str:
+    return f"{interval[0]:.2%} to {interval[1]:.2%}"
+
+
+TABLES = {  # by the key that a result of each kind has
+    "runs": classes_table,
+    "metrics": category_table,
+    "promises": promises_table,
+    "audits": audits_table,
+}
 
 
 def origin(name: str, result: dict[str, Any]) -> str:

@@ -4,11 +4,13 @@ import importlib.util
 import json
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import spotted, stripes, write_digits, write_images
+from conftest import spotted, stripes, write_images
 
 from igd import recipes
 from igd.cli import main
@@ -27,7 +29,7 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     write_images(tmp_path / "parts" / "good", stripes(30))
     write_images(tmp_path / "parts" / "new", spotted(stripes(4, seed=1)))
     (tmp_path / "bottle").symlink_to(category)
-    write_digits(tmp_path / "mnist.npz", {0: 12, 1: 12}, {0: 6, 1: 6})
+    write_data_sets(tmp_path, category)
     short = {
         name: replace(
             recipe,
@@ -39,6 +41,17 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(recipes, "RECIPES", short)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def write_data_sets(folder: Path, category: Path) -> None:
+    """A list of images and arrays of two classes, as docs/data.md has them."""
+    shutil.copytree(category, folder / "listed")
+    images = sorted(folder.glob("listed/t*/*/*.png"))
+    rows = [f"{path.relative_to(folder)},{path.parent.name},{path.parts[-3]}" for path in images]
+    (folder / "parts.csv").write_text("\n".join(["path,label,split", *rows]))
+    train, test = (np.concatenate([stripes(20, seed=seed), spotted(stripes(20, seed=seed))]) for seed in (1, 2))
+    classes = np.repeat([3, 8], 20)
+    np.savez(folder / "mnist.npz", x_train=train, y_train=classes, x_test=test, y_test=classes)
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")

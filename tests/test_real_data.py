@@ -6,8 +6,7 @@ from conftest import real_data
 from sklearn.metrics import roc_auc_score
 
 from igd import IGD
-from igd.data.images import find_images
-from igd.data.sources import labelled_samples, training_folder
+from igd.data.reading import read_dataset
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
@@ -23,9 +22,9 @@ def test_fashion_mnist_trousers() -> None:
 
 @pytest.mark.parametrize(("name", "train", "test"), [("bottle", 209, 83), ("capsule", 219, 132), ("grid", 264, 78)])
 def test_mvtec_categories_are_read_as_they_are(name: str, train: int, test: int) -> None:
-    category = real_data("mvtec256") / name
-    assert len(find_images(training_folder(category))) == train
-    samples = labelled_samples(category)
+    dataset = read_dataset(real_data("mvtec256") / name)
+    assert len(dataset.training_samples()) == train
+    samples = dataset.test_samples()
     assert len(samples) == test
     for sample in samples[:: len(samples) // 5]:
         assert (sample.mask is not None) == bool(sample.label)

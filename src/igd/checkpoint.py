@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.files import read_tensors, write_tensors
 from igd.method.em import TrainingState
@@ -18,12 +18,14 @@ from igd.method.gaussian import GaussianDescriptor
 
 FORMAT = 1
 KIND = "checkpoint"
+FINGERPRINTED = 64  # images at a time
 
 
-def fingerprint(settings: dict[str, Any], pixels: Tensor) -> str:
+def fingerprint(settings: dict[str, Any], pixels: Pixels) -> str:
     """Identity of a run: its settings and its images, to the pixel."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    digest.update(np.ascontiguousarray(pixels.numpy()).data)
+    for batch in pixels.split(FINGERPRINTED):
+        digest.update(batch.contiguous().numpy().data)
     return digest.hexdigest()
 
 

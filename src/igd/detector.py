@@ -9,32 +9,37 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from igd.calibration import choose_rate, p_values, threshold
 from igd.checkpoint import Checkpoint, fingerprint
+from igd.combination import Unit, combined
 from igd.data.geometry import Fit
 from igd.data.images import in_parallel
 from igd.data.sources import ImageSet, Source, as_source, stack
-from igd.errors import Interrupted, TrainingWarning, UserError
+from igd.errors import TrainingWarning, UserError
 from igd.files import check_writable
-from igd.method.em import TrainingState
-from igd.method.health import check_scores, snapshot
-from igd.modelfile import StoredModel, read_model, write_model
-from igd.preparation import check_large_enough, choose_held_out, choose_scales, read_training_images
+from igd.learning import see, train_scale
+from igd.method.health import check_scores
+from igd.modelfile import StoredModel, build_scale, read_model, write_model
+from igd.preparation import check_large_enough, choose_backbone, choose_held_out, choose_scales, read_training_images
+from igd.pretraining.backbones import DEFAULT
 from igd.progress import Progress
-from igd.recipes import find_objective
-from igd.scale import Scale
+from igd.recipes import AnyScale, Combination, ScaleSettings, find_objective, find_recipe
+from igd.scale import Look, Scale
+from igd.timing import Timing
 from igd.version import __version__
 
-CHECKPOINT_SECONDS = 30.0  # between two checkpoints
+FEWEST_TO_SPLIT = 8  # held-out images
+PLACES = ("feature_cache", "weights")  # parameters that say where something is, not what is computed
 USUAL = 0.99  # share of a normal image's pixels that its heat map should leave uncoloured
 PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
 
@@ -49,6 +54,16 @@ class Prediction:
     is_anomalous: bool  # at the detector's false-alarm rate
     map: NDArray[np.float32]  # the size of the image, in [0, 1]
     terms: dict[str, float]  # l_r and l_h of each scale, of the local one at its worst patch
+    image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
+
+
+class Readable(NamedTuple):
+    """A decoded image on its way to the model."""
+
+    square: NDArray[np.uint8]  # what the model sees of it
+    size: tuple[int, int]  # width and height of the original
+    image: Image.Image | None  # the original, where it is to be kept
+    seconds: float  # that decoding took
 
 
 class IGD(BaseEstimator):
@@ -80,6 +95,11 @@ class IGD(BaseEstimator):
         device: str = "cpu",  # cpu or cuda
         precision: Literal["32-true", "bf16-mixed"] = "32-true",
         strict: bool = False,  # refuse unreadable images instead of leaving them out
+        pretrain: str | None = None,  # scratch, imagenet, distill, contrastive, or an encoder's file; None: the recipe's
+        backbone: str = DEFAULT,  # of which imagenet weights are taken
+        weights: str | Path | None = None,  # a file with them; None: those on this machine
+        combination: Combination | None = None,  # of scales: calibrated, or the paper's sum; None: the recipe's
+        feature_cache: str | Path | None = None,  # a folder to keep features of training images in; None: nowhere
     ) -> None:
         self.recipe = recipe
         self.objective = objective
@@ -97,6 +117,11 @@ class IGD(BaseEstimator):
         self.device = device
         self.precision = precision
         self.strict = strict
+        self.pretrain = pretrain
+        self.backbone = backbone
+        self.weights = weights
+        self.combination = combination
+        self.feature_cache = feature_cache
 
     def fit(
         self,
@@ -108,7 +133,7 @@ class IGD(BaseEstimator):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> IGD:
-        """Learn from normal images: a folder, a list of files, or an array (n, h, w[, 3]); `y` is ignored.
+        """Learn from normal images: a folder, a list of files, an array (n, h, w[, 3]) or a `Dataset`; `y` is ignored.
 
         With `checkpoint`, the run is written there now and then, and when `stop` says so it ends with `Interrupted`;
         the same call with `resume=True` takes it up and ends exactly where it would have ended without the stop. The file
@@ -120,28 +145,41 @@ class IGD(BaseEstimator):
         settings, geometry = choose_scales(self, source)
         images = read_training_images(source, geometry, settings, self, progress)
         held_out = choose_held_out(len(images), self.calibration, self.seed)
-        rate = choose_rate(self.max_false_alarms, int(held_out.sum()))
+        fitting, calibrating = self._split(held_out.nonzero().flatten(), settings)
+        rate = choose_rate(self.max_false_alarms, len(calibrating))
         training = images.subset((~held_out).nonzero().flatten())
+        frozen = choose_backbone(self, settings, geometry, training, progress, stop)
         described = {
             "made_by": __version__,
-            "parameters": self.get_params(),
+            "parameters": {name: value for name, value in self.get_params().items() if name not in PLACES},
             "objective": asdict(objective),
             "scales": [asdict(each) for each in settings],
+            "seen by": frozen and frozen.described,
         }
         run = fingerprint(described, training.pixels)
         saved = Checkpoint(Path(checkpoint), run) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 
-        scales = []
-        for each in settings:
-            scale = Scale(each, objective, geometry.side, images.pixels.shape[1])
-            for message in self._train(scale, training.pixels, saved, progress, stop):
-                warnings.warn(f"{each.name} model: {message}", TrainingWarning, stacklevel=2)
-            scales.append(scale)
+        scales = [build_scale(each, objective, geometry.side, images.pixels.shape[1], frozen) for each in settings]
+        features: dict[str, Tensor] = {}
+        if frozen:
+            cache = Path(self.feature_cache) if self.feature_cache else None
+            features = see(frozen, scales, training.pixels, run, cache, progress, stop)
+        for scale in scales:
+            if isinstance(scale, Scale):
+                name = scale.settings.name
+                samples = scale.samples(training.pixels, features.get(name), features.get(f"{name} mirrored"))
+                for message in train_scale(scale, samples, saved, self.device, self.precision, progress, stop):
+                    warnings.warn(f"{name} model: {message}", TrainingWarning, stacklevel=2)
 
-        self.geometry_, self.scales_, self.false_alarm_rate_ = geometry, scales, rate
-        self._calibrate(images.subset(held_out.nonzero().flatten()), progress)
+        self.geometry_, self.channels_, self.false_alarm_rate_ = geometry, images.pixels.shape[1], rate
+        self.scales_, self.backbone_ = scales, frozen
+        self.units_: list[Unit] | None = None
+        self.map_units_: list[Unit] | None = None
+        if (self.combination or find_recipe(self.recipe).combination) == "calibrated":
+            self._measure_units(images.subset(fitting), progress)
+        self._calibrate(images.subset(calibrating), progress)
         self.provenance_ = {
             "made_by": f"igd {__version__}",
             "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -150,56 +188,46 @@ class IGD(BaseEstimator):
             "python": platform.python_version(),
             "threads": torch.get_num_threads(),
             "source": source.described,
+            "protocols": source.protocols,
             "images": len(training),
-            "calibration_images": int(held_out.sum()),
+            "calibration_images": len(calibrating),
             "skipped": images.skipped,
+            "backbone": frozen.backbone.name if frozen else "none",
+            "weights": frozen.backbone.origin if frozen else "none",
             "fingerprint": run,
         }
         return self
 
-    def _train(
-        self, scale: Scale, pixels: Tensor, saved: Checkpoint | None, progress: Progress, stop: Callable[[], bool]
-    ) -> list[str]:
-        """Train one scale, from its checkpoint where there is one; returns warnings."""
-        from lightning_fabric import Fabric
+    def _split(self, held_out: Tensor, settings: list[AnyScale]) -> tuple[Tensor, Tensor]:
+        """The held-out images that the parts of a score are measured on, and those that it is calibrated on.
 
-        state = scale.start(pixels)
-        before = snapshot(state)
-        if saved:
-            saved.restore(scale.settings.name, state)
-        written = time.monotonic()
+        One part alone is only stretched, which changes no order and no p-value. Several are weighed against each other by
+        what they say about images, and the promise holds for images that had no say in it: a quarter is set aside.
+        """
+        one_part = len(settings) == 1 and not (isinstance(settings[0], ScaleSettings) and settings[0].patch is None)
+        if one_part or len(held_out) < FEWEST_TO_SPLIT:
+            return held_out, held_out
+        count = len(held_out) // 4
+        return held_out[:count], held_out[count:]
 
-        def after_step(state: TrainingState) -> None:
-            nonlocal written
-            last = state.history[state.step - 1]
-            progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
-            done = state.step == len(state.history)
-            stopping = stop()
-            if saved and (done or stopping or time.monotonic() - written > CHECKPOINT_SECONDS):
-                try:
-                    saved.save(scale.settings.name, state)
-                except OSError as error:  # training goes on; what is in memory is not lost
-                    progress.say(f"{saved.path}: no checkpoint written ({error})")
-                written = time.monotonic()
-            if stopping:
-                raise Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
-
-        try:
-            fabric = Fabric(accelerator=self.device, devices=1, precision=self.precision)
-        except Exception as error:  # whatever Fabric says about a device or a precision it can't have
-            raise UserError(f"device {self.device!r} with precision {self.precision!r} can't be used here: {error}") from None
-        progress.start(len(state.history), f"training {scale.settings.name} model", state.step)
-        try:
-            return scale.fit(state, before, pixels, fabric, after_step)
-        finally:
-            progress.finish()
+    def _measure_units(self, images: ImageSet, progress: Progress) -> None:
+        """How far held-out normal images stray in each part of the score, and in each scale's map."""
+        parts: list[Tensor] = []
+        peaks: list[Tensor] = []
+        batches = torch.arange(len(images)).split(self._batch)
+        for indices in progress.track(batches, len(batches), "measuring spreads"):
+            looks = self._looks(images.pixels[indices])
+            parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))
+            peaks.append(torch.stack([look.map.flatten(1).amax(dim=1) for look in looks], dim=1))
+        self.units_ = [Unit.measured(column) for column in torch.cat(parts).T]
+        self.map_units_ = [Unit.measured(column) for column in torch.cat(peaks).T]
 
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
         """Learn from held-out normal images which scores and which map values are usual."""
         scores, peaks, usual = [], [], []
-        batches = images.pixels.split(self._batch)
-        for pixels in progress.track(batches, len(batches), "calibrating"):
-            score, heat, _ = self.look(pixels)
+        batches = torch.arange(len(images)).split(self._batch)
+        for indices in progress.track(batches, len(batches), "calibrating"):
+            score, heat, _ = self.look(images.pixels[indices])
             scores.append(score)
             peaks.append(heat.flatten(1).amax(dim=1))
             usual.append(heat.flatten(1).quantile(USUAL, dim=1))
@@ -208,15 +236,30 @@ class IGD(BaseEstimator):
         self.usual_heat_ = float(torch.cat(usual).mean())
         check_scores(self.calibration_scores_)
 
+    def _looks(self, pixels: Tensor) -> list[Look]:
+        """What each scale sees; the backbone looks once for all of them."""
+        seen = self.backbone_(pixels) if self.backbone_ else None
+        return [scale.look(pixels, seen) for scale in self.scales_]
+
+    def latents(self, pixels: Tensor) -> dict[str, Tensor]:
+        """Where images, at the model's size, lie in the space of each scale: (b, Z) each."""
+        seen = self.backbone_(pixels) if self.backbone_ else None
+        return {scale.settings.name: scale.latents(pixels, seen) for scale in self.scales_}
+
+    def square(self, image: Image.Image) -> NDArray[np.uint8]:
+        """What the models see of an image: (side, side[, 3])."""
+        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
+
     def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images at the model's size, uint8 (b, c, side, side): eqs. 13 and 16, as means.
 
         The one function that every score comes from, in calibration, prediction and evaluation.
         """
-        looks = {scale.settings.name: scale.look(pixels) for scale in self.scales_}
-        score = torch.stack([look.score for look in looks.values()]).mean(dim=0)
-        heat = torch.stack([look.map for look in looks.values()]).mean(dim=0)
-        terms = {f"{name}.{term}": value for name, look in looks.items() for term, value in look.terms.items()}
+        looks = self._looks(pixels)
+        score = combined([(value, share / len(looks)) for look in looks for value, share in look.parts], self.units_)
+        heat = combined([(look.map, 1.0) for look in looks], self.map_units_)
+        named = zip((scale.settings.name for scale in self.scales_), looks, strict=True)
+        terms = {f"{name}.{term}": value for name, look in named for term, value in look.terms.items()}
         return score, heat, terms
 
     @property
@@ -236,49 +279,62 @@ class IGD(BaseEstimator):
         """How many images are scored together: enough to be fast, few enough for any memory."""
         return min(256, max(1, PIXELS_AT_ONCE // self.geometry_.side**2))
 
-    def predictions(self, images: Any, *, progress: Progress | None = None) -> Iterator[Prediction | UserError]:
-        """Judge images one after another, in order; an unreadable one gives the error that says so."""
+    def predictions(
+        self, images: Any, *, progress: Progress | None = None, timing: Timing | None = None, keep_images: bool = False
+    ) -> Iterator[Prediction | UserError]:
+        """Judge images one after another, in order; an unreadable one gives the error that says so.
+
+        With `keep_images`, predictions carry their decoded images; of these, no more than a batch is held here.
+        """
         check_is_fitted(self, "scales_")
         source = as_source(images)
-        items = self._predict(source)
+        items = self._predict(source, timing or Timing(), keep_images)
         yield from (progress or Progress()).track(items, len(source), "scoring")
 
-    def _predict(self, source: Source) -> Iterator[Prediction | UserError]:
-        channels = self.scales_[0].channels
-
-        def read(number: int) -> Any:
+    def _predict(self, source: Source, timing: Timing, keep_images: bool) -> Iterator[Prediction | UserError]:
+        def read(number: int) -> Readable | Exception:
+            started = time.perf_counter()
             try:
                 image = source.read(number)
                 check_large_enough(source.names[number], image.size, [scale.settings for scale in self.scales_])
-            except UserError as error:
+                square = self.square(image)
+            except Exception as error:  # raised in its turn, after what came before it was judged
                 return error
-            return self.geometry_.to_square(image.convert("RGB" if channels == 3 else "L")), image.size
+            return Readable(square, image.size, image if keep_images else None, time.perf_counter() - started)
 
-        pending: list[tuple[str, Any]] = []
-        for number, decoded in enumerate(in_parallel(read, range(len(source)))):
-            pending.append((source.names[number], decoded))
-            if len(pending) == self._batch or number == len(source) - 1:
-                yield from self._judge(pending)
+        pending: list[tuple[str, Readable | UserError]] = []
+        for name, decoded in zip(source.names, in_parallel(read, range(len(source))), strict=True):
+            if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
+                yield from self._judge(pending, timing)
+                raise decoded
+            pending.append((name, decoded))
+            if len(pending) == self._batch:
+                yield from self._judge(pending, timing)
                 pending = []
+        yield from self._judge(pending, timing)
 
-    def _judge(self, pending: list[tuple[str, Any]]) -> Iterator[Prediction | UserError]:
-        readable = [decoded for _, decoded in pending if not isinstance(decoded, UserError)]
-        judged = self._scored([square for square, _ in readable], [size for _, size in readable]) if readable else iter(())
+    def _judge(self, pending: list[tuple[str, Readable | UserError]], timing: Timing) -> Iterator[Prediction | UserError]:
+        readable = [decoded for _, decoded in pending if isinstance(decoded, Readable)]
+        judged = self._scored(readable, timing) if readable else iter(())
         for name, decoded in pending:
             yield decoded if isinstance(decoded, UserError) else replace(next(judged), name=name)
 
-    def _scored(self, squares: list[NDArray[np.uint8]], sizes: list[tuple[int, int]]) -> Iterator[Prediction]:
-        score, heat, terms = self.look(stack(squares))
+    def _scored(self, readable: list[Readable], timing: Timing) -> Iterator[Prediction]:
+        started = time.perf_counter()
+        score, heat, terms = self.look(stack([each.square for each in readable]))
+        timing.model += time.perf_counter() - started
+        timing.decoding += sum(each.seconds for each in readable)
         p_value = p_values(score, self.calibration_scores_)
         limit = self.threshold_
-        for n, (width, height) in enumerate(sizes):
+        for n, each in enumerate(readable):
             yield Prediction(
                 name="",
                 score=float(score[n]),
                 p_value=float(p_value[n]),
                 is_anomalous=bool(score[n] > limit),
-                map=self.geometry_.to_original(heat[n].numpy(), width, height),
+                map=self.geometry_.to_original(heat[n].numpy(), *each.size),
                 terms={name: float(value[n]) for name, value in terms.items()},
+                image=each.image,
             )
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:
@@ -307,12 +363,17 @@ class IGD(BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the detector as one `.igd` file, whole or not at all."""
         check_is_fitted(self, "scales_")
-        parameters = {**self.get_params(), "scales": self.scales and list(self.scales)}
+        places = dict.fromkeys(PLACES)  # whose paths are nobody else's business
+        parameters = {**self.get_params(), **places, "scales": self.scales and list(self.scales)}
         stored = StoredModel(
             parameters,
             self.geometry_,
-            self.scales_[0].objective,
+            self.channels_,
+            find_objective(self.objective),
             self.scales_,
+            self.backbone_,
+            self.units_,
+            self.map_units_,
             self.calibration_scores_,
             self.calibration_peaks_,
             self.usual_heat_,
@@ -329,7 +390,9 @@ class IGD(BaseEstimator):
         known = cls().get_params()
         detector = cls(**{name: value for name, value in stored.parameters.items() if name in known})
         detector.scales = detector.scales and tuple(detector.scales)
-        detector.geometry_, detector.scales_ = stored.geometry, stored.scales
+        detector.geometry_, detector.channels_ = stored.geometry, stored.channels
+        detector.scales_, detector.backbone_ = stored.scales, stored.backbone
+        detector.units_, detector.map_units_ = stored.units, stored.map_units
         detector.calibration_scores_, detector.calibration_peaks_ = stored.calibration_scores, stored.calibration_peaks
         detector.usual_heat_ = stored.usual_heat
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance

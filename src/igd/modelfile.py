@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from igd.combination import Unit
 from igd.data.geometry import FITS, Geometry
 from igd.errors import UserError
-from igd.files import load_weights, read_tensors, write_tensors
+from igd.files import read_tensors, write_tensors
 from igd.method.em import Training
-from igd.method.gaussian import GaussianDescriptor
 from igd.method.objective import Objective
 from igd.method.similarity import Similarity
-from igd.recipes import LARGEST_SIDE, ScaleSettings
-from igd.scale import Scale, in_fast_layout
+from igd.pixelscale import PixelScale
+from igd.pretraining.features import FrozenBackbone
+from igd.pretraining.weights import build_backbone
+from igd.recipes import LARGEST_SIDE, AnyScale, PixelSettings, ScaleSettings
+from igd.scale import Scale
 from igd.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 KIND = "model"
 
 
@@ -31,8 +33,12 @@ class StoredModel:
 
     parameters: dict[str, Any]  # of the constructor
     geometry: Geometry
+    channels: int
     objective: Objective
-    scales: list[Scale]
+    scales: list[Scale | PixelScale]
+    backbone: FrozenBackbone | None
+    units: list[Unit] | None  # of the parts of a score; None: they add up as they are
+    map_units: list[Unit] | None
     calibration_scores: Tensor
     calibration_peaks: Tensor
     usual_heat: float
@@ -49,19 +55,20 @@ def write_model(path: Path, model: StoredModel) -> None:
         "geometry": asdict(model.geometry),
         "objective": asdict(model.objective),
         "scales": [asdict(scale.settings) for scale in model.scales],
-        "channels": model.scales[0].channels,
+        "channels": model.channels,
+        "seen_by": model.backbone and {**model.backbone.described, "origin": model.backbone.backbone.origin},
+        "units": None if model.units is None else [asdict(unit) for unit in model.units],
+        "map_units": None if model.map_units is None else [asdict(unit) for unit in model.map_units],
         "usual_heat": model.usual_heat,
         "false_alarm_rate": model.false_alarm_rate,
         "provenance": model.provenance,
     }
     tensors = {"calibration.scores": model.calibration_scores, "calibration.peaks": model.calibration_peaks}
     for scale in model.scales:
-        name, omega = scale.settings.name, scale.descriptor
-        assert omega is not None
-        assert scale.history is not None
-        tensors |= {f"{name}/mean": omega.mean, f"{name}/variance": omega.variance, f"{name}/radius": omega.radius}
-        tensors[f"{name}/history"] = scale.history
-        tensors |= {f"{name}/weights.{key}": value for key, value in scale.autoencoder.state_dict().items()}
+        own = scale.tensors()
+        tensors |= {f"{scale.settings.name}/{key}": value for key, value in own.items()}
+    if model.backbone:
+        tensors |= {f"backbone/{key}": value for key, value in model.backbone.parameters().items()}
     write_tensors(path, header, tensors)
 
 
@@ -88,7 +95,8 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
     if not promised or scores.shape != peaks.shape or scores.dim() != 1 or not math.isfinite(header["usual_heat"]):
         raise ValueError("impossible calibration")
     objective = Objective(**header["objective"])
-    scales = [_scale(each, objective, geometry, header["channels"], tensors, path) for each in header["scales"]]
+    backbone = _backbone(header["seen_by"], _under("backbone", tensors), path) if header["seen_by"] else None
+    scales = [_scale(each, objective, geometry, header["channels"], tensors, backbone, path) for each in header["scales"]]
     if not scales:
         raise ValueError("no scales")
     if not isinstance(header["provenance"]["made_by"], str):
@@ -96,8 +104,12 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
     return StoredModel(
         dict(header["parameters"]),
         geometry,
+        header["channels"],
         objective,
         scales,
+        backbone,
+        _units(header["units"]),
+        _units(header["map_units"]),
         scores,
         peaks,
         float(header["usual_heat"]),
@@ -112,33 +124,63 @@ def _scale(
     geometry: Geometry,
     channels: int,
     tensors: dict[str, Tensor],
+    backbone: FrozenBackbone | None,
     path: Path,
-) -> Scale:
+) -> Scale | PixelScale:
     settings = _settings(described)
-    if not (settings.name.isidentifier() and settings.stride > 0 and settings.width > 0 and settings.latent_size > 0):
+    if not (settings.name.isidentifier() and 0 <= settings.smoothing < geometry.side):
         raise ValueError("impossible scale")
-    if not (0 <= settings.anomaly_share <= 1 and 0 <= settings.smoothing < geometry.side):
-        raise ValueError("impossible scale")
-    Scale.check(settings, geometry.side)
-    own = {
-        name.removeprefix(f"{settings.name}/"): value
-        for name, value in tensors.items()
-        if name.startswith(f"{settings.name}/")
-    }
-    scale = Scale(settings, objective, geometry.side, channels)
-    with torch.device("meta"):  # nothing is allocated before the file's own tensors are known to fit
-        scale.autoencoder = scale.build()
-    weights = {name.removeprefix("weights."): value for name, value in own.items() if name.startswith("weights.")}
-    load_weights(scale.autoencoder, weights, path)
-    scale.autoencoder = in_fast_layout(scale.autoencoder)
-    if own["mean"].shape != (settings.latent_size,) or own["variance"].shape != () or own["radius"].shape != ():
-        raise ValueError(f"the descriptor of the {settings.name} model has the wrong shape")
-    scale.descriptor = GaussianDescriptor(own["mean"], own["variance"], own["radius"])
-    scale.history = own["history"]
+    if isinstance(settings, ScaleSettings):
+        if not (settings.stride > 0 and settings.width > 0 and 0 <= settings.anomaly_share <= 1):
+            raise ValueError("impossible scale")
+        Scale.check(settings, geometry.side)
+    scale = build_scale(settings, objective, geometry.side, channels, backbone)
+    scale.restore(_under(settings.name, tensors), path)
     return scale
 
 
-def _settings(described: dict[str, Any]) -> ScaleSettings:
+def build_scale(
+    settings: AnyScale, objective: Objective, side: int, channels: int, frozen: FrozenBackbone | None
+) -> Scale | PixelScale:
+    """A scale that has learnt nothing yet."""
+    if isinstance(settings, PixelSettings):
+        if frozen is None:
+            raise ValueError("a pixel scale needs a backbone")
+        return PixelScale(settings, side)
+    features = None
+    if frozen:
+        features = frozen.patch_features if settings.patch else frozen.backbone.kind.features
+    return Scale(settings, objective, side, channels, features)
+
+
+def _backbone(described: dict[str, Any], parameters: dict[str, Tensor], path: Path) -> FrozenBackbone:
+    side, blocks = described["side"], tuple(described["blocks"])
+    if not 0 < side <= LARGEST_SIDE or not isinstance(described["vector"], bool):
+        raise ValueError("impossible backbone")
+    vector = described["vector"]
+    if not blocks and not vector:
+        raise ValueError("impossible backbone")
+    backbone = build_backbone(described["backbone"], parameters, path, None if vector else max(blocks))
+    known = replace(backbone, origin=str(described["origin"]), identity=str(described["weights"]))
+    return FrozenBackbone(known, side, blocks, vector)
+
+
+def _units(described: list[dict[str, float]] | None) -> list[Unit] | None:
+    if described is None:
+        return None
+    units = [Unit(**each) for each in described]
+    if not all(math.isfinite(unit.middle) and unit.spread > 0 for unit in units):
+        raise ValueError("impossible units")
+    return units
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(f"{prefix}/"): value for name, value in tensors.items() if name.startswith(f"{prefix}/")}
+
+
+def _settings(described: dict[str, Any]) -> AnyScale:
+    if "training" not in described:
+        return PixelSettings(**described)
     training = described["training"]
     similarity = described["similarity"]
     return ScaleSettings(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -12,12 +14,29 @@ from torch import Tensor
 from igd.data.geometry import FITS, Fit, Geometry
 from igd.data.images import UnreadableImage
 from igd.data.sources import ImageSet, Source, check_one_size, decode
+from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.method.em import generator
+from igd.pretraining import contrastive, distillation
+from igd.pretraining.backbones import Backbone
+from igd.pretraining.encoders import load_encoder
+from igd.pretraining.features import FrozenBackbone
+from igd.pretraining.weights import load_backbone
 from igd.progress import Progress
-from igd.recipes import LARGE_SIDE, LARGEST_SIDE, SMALL_LIMIT, SMALL_SIDE, ScaleSettings, find_recipe
+from igd.recipes import (
+    LARGE_SIDE,
+    LARGEST_SIDE,
+    PRETRAININGS,
+    SMALL_LIMIT,
+    SMALL_SIDE,
+    AnyScale,
+    PixelSettings,
+    ScaleSettings,
+    find_recipe,
+)
 from igd.scale import Scale
 
+SMALLEST_SIDE = 8  # pixels of an image that a feature map says anything about
 FEWEST = 3  # images: two to train on, for a pair to interpolate between, and one to calibrate with
 
 
@@ -35,9 +54,12 @@ class Parameters(Protocol):
     width: int | None
     seed: int
     strict: bool
+    pretrain: str | None
+    backbone: str
+    weights: str | Path | None
 
 
-def choose_scales(parameters: Parameters, source: Source) -> tuple[list[ScaleSettings], Geometry]:
+def choose_scales(parameters: Parameters, source: Source) -> tuple[list[AnyScale], Geometry]:
     """The scales of the recipe for images of this size, with what the user set in place of the recipe's."""
     if parameters.fit_to is not None and parameters.fit_to not in FITS:
         raise UserError(f"images can't be fitted by {parameters.fit_to!r}; there are {', '.join(FITS)}")
@@ -51,15 +73,21 @@ def choose_scales(parameters: Parameters, source: Source) -> tuple[list[ScaleSet
         side = SMALL_SIDE if shorter <= SMALL_LIMIT else LARGE_SIDE
     if not 0 < side <= LARGEST_SIDE:
         raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
-    available = recipe.small if side <= SMALL_LIMIT else recipe.large
-    wanted = parameters.scales or tuple(each.name for each in available)
+    frozen = (parameters.pretrain or recipe.pretrain) != "scratch"
+    if side <= SMALL_LIMIT:
+        available = recipe.frozen_small if frozen else recipe.small
+    else:
+        available = recipe.frozen_large if frozen else recipe.large
+    there = tuple(each.name for each in available)
+    wanted = parameters.scales or tuple(name for name in there if name in recipe.default_scales) or there
     unknown = set(wanted) - {each.name for each in available}
     if unknown:
         names = ", ".join(each.name for each in available)
         raise UserError(f"no scale is called {', '.join(sorted(unknown))} for images of {side} pixels; there are {names}")
     settings = [_override(each, parameters) for each in available if each.name in wanted]
     for each in settings:
-        Scale.check(each, side)
+        if isinstance(each, ScaleSettings):
+            Scale.check(each, side)
     return settings, Geometry(side, parameters.fit_to or "resize")
 
 
@@ -69,7 +97,7 @@ def check_seed(seed: int) -> None:
 
 
 def read_training_images(
-    source: Source, geometry: Geometry, settings: list[ScaleSettings], parameters: Parameters, progress: Progress
+    source: Source, geometry: Geometry, settings: list[AnyScale], parameters: Parameters, progress: Progress
 ) -> ImageSet:
     """Decode the images, say which were left out, and refuse a set that can't be trained on."""
     images = decode(source, geometry, strict=parameters.strict, progress=progress)
@@ -94,9 +122,9 @@ def choose_held_out(count: int, share: float, seed: int) -> Tensor:
     return mask
 
 
-def check_large_enough(name: str, size: tuple[int, int], settings: list[ScaleSettings]) -> None:
+def check_large_enough(name: str, size: tuple[int, int], settings: list[AnyScale]) -> None:
     """Refuse an image in which not even the smallest window of any scale finds its place."""
-    smallest = min(each.similarity.smallest_side for each in settings)
+    smallest = min(each.similarity.smallest_side if isinstance(each, ScaleSettings) else SMALLEST_SIDE for each in settings)
     if min(size) < smallest:
         raise UserError(
             f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
@@ -104,7 +132,7 @@ def check_large_enough(name: str, size: tuple[int, int], settings: list[ScaleSet
         )
 
 
-def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
+def _override(settings: AnyScale, parameters: Parameters) -> AnyScale:
     named = {name: getattr(parameters, name) for name in ("epochs", "steps", "batch_size", "learning_rate", "width")}
     own = {name: value for name, value in named.items() if value is not None}
     for name, value in own.items():
@@ -112,10 +140,49 @@ def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
             raise UserError(f"{name} is {value}; it must be a positive number")
     if own.get("batch_size", 2) < 2:
         raise UserError("batch_size is 1; interpolation needs at least two images in a batch")
+    if isinstance(settings, PixelSettings):
+        return settings  # there is nothing to train
     width = own.pop("width", settings.width)
     if "epochs" in own:  # whole passes over the images, not the recipe's budget
         own = {"steps": None, "epoch_size": None, **own}
     return replace(settings, training=replace(settings.training, seed=parameters.seed, **own), width=width)
+
+
+def choose_backbone(
+    parameters: Parameters,
+    settings: list[AnyScale],
+    geometry: Geometry,
+    images: ImageSet,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> FrozenBackbone | None:
+    """The frozen backbone that the scales see through, or None where encoders learn from scratch."""
+    wanted = parameters.pretrain or find_recipe(parameters.recipe).pretrain
+    if wanted == "scratch":
+        return None
+    if wanted in ("imagenet", "distill"):
+        backbone = load_backbone(parameters.backbone, Path(parameters.weights) if parameters.weights else None)
+    if wanted == "distill":
+        teacher = FrozenBackbone(backbone, seen_side(geometry.side, backbone), (), vector=True)
+        quick = distillation.FAST if parameters.recipe == "fast" else distillation.Distillation()
+        backbone = distillation.distil(teacher, images.pixels, replace(quick, seed=parameters.seed), progress, stop).encoder
+    elif wanted == "contrastive":
+        short = contrastive.FAST if parameters.recipe == "fast" else contrastive.Contrast()
+        backbone = contrastive.contrast(images.pixels, replace(short, seed=parameters.seed), progress, stop).encoder
+    elif wanted != "imagenet":
+        if not Path(wanted).is_file():
+            raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
+        backbone = load_encoder(Path(wanted))
+    maps = any(isinstance(each, PixelSettings) or each.patch is not None for each in settings)
+    vector = any(isinstance(each, ScaleSettings) and each.patch is None for each in settings)
+    return FrozenBackbone(backbone, seen_side(geometry.side, backbone), backbone.kind.fine_blocks if maps else (), vector)
+
+
+def seen_side(side: int, backbone: Backbone) -> int:
+    """Side of the images that a backbone is shown; one trained on ImageNet's large images sees small ones enlarged."""
+    if not backbone.kind.magnified:
+        return side
+    return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
 
 
 def _first_readable(source: Source) -> Image.Image:
@@ -125,3 +192,11 @@ def _first_readable(source: Source) -> Image.Image:
         except UnreadableImage as error:
             last = error
     raise UserError(f"{source.described}: none of the {len(source)} images can be read; the last: {last}")
+
+
+def decode_for_pretraining(source: Source, image_size: int | None, progress: Progress) -> Pixels:
+    """Images as an encoder is to see them: decoded to one square, whatever their sizes."""
+    side = image_size or (SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE)
+    if not 0 < side <= LARGEST_SIDE:
+        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
+    return decode(source, Geometry(side, "resize"), progress=progress).pixels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from igd.errors import UserError
 from igd.method.em import Training
@@ -25,9 +26,27 @@ class ScaleSettings:
     patch: int | None = None  # side of the patches it looks at; None: the whole image
     stride: int = 16  # distance of neighbouring patches
     width: int = 64  # channels of the first stage; ResNet18's are 64
-    latent_size: int = 128  # Z
+    latent_size: int | None = 128  # Z; None: as many as the frozen backbone has features
+    start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
     anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
     smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+
+
+@dataclass(frozen=True)
+class PixelSettings:
+    """The pixel-wise descriptor: a Gaussian at each position of a frozen backbone's maps."""
+
+    name: str = "pixel"
+    borrowed: float = 0.5  # share of its neighbours' covariance in that of a cell of positions
+    shared: float = 0.1  # share of the whole image's
+    ridge: float = 0.01  # added to the variance of each feature, in units of their mean
+    smoothing: float = 4.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+
+
+AnyScale = ScaleSettings | PixelSettings
+Pretraining = Literal["scratch", "imagenet", "distill", "contrastive"]
+Combination = Literal["calibrated", "sum"]
+PRETRAININGS: tuple[str, ...] = ("scratch", "imagenet", "distill", "contrastive")
 
 
 @dataclass(frozen=True)
@@ -35,38 +54,56 @@ class Recipe:
     """A name for a complete set of settings."""
 
     name: str
-    small: tuple[ScaleSettings, ...]  # for images up to 64 pixels
-    large: tuple[ScaleSettings, ...]  # for larger ones: global and local
-
-
-def _recipe(name: str, one: ScaleSettings, whole: ScaleSettings, patches: ScaleSettings) -> Recipe:
-    return Recipe(name, (one,), (whole, patches))
+    small: tuple[AnyScale, ...]  # for images up to 64 pixels
+    large: tuple[AnyScale, ...]  # for larger ones
+    frozen_small: tuple[AnyScale, ...]  # the same on the features of a frozen backbone
+    frozen_large: tuple[AnyScale, ...]
+    default_scales: tuple[str, ...]  # of those there are
+    pretrain: Pretraining = "scratch"
+    combination: Combination = "sum"  # of scales, and of l_h and l_r: the paper's sum, or each in units of its own spread
 
 
 _PAPER = Training()
 _AUTHORS = Training(betas=(0.0, 0.9), schedule="polynomial", e_step_every=10, flip=True, batch_size=16)
 _FAST = Training(learning_rate=1e-3, schedule="cosine", online_rate=0.1, epoch_size=512, balance=0.3, clip=0.5)
+# A whitened start is already the best Gaussian of the features: training refines it, gently and for a short while.
+_REFINE = replace(_FAST, learning_rate=3e-4, steps=300)
+
+_PAPER_SMALL = ScaleSettings("global", PATCH, _PAPER)
+_PAPER_LARGE = (ScaleSettings("global", WHOLE_IMAGE, _PAPER), ScaleSettings("local", PATCH, _PAPER, patch=32))
+_AUTHORS_SMALL = ScaleSettings("global", PATCH, _AUTHORS, anomaly_share=0.9)
+_AUTHORS_LARGE = (
+    ScaleSettings("global", WHOLE_IMAGE, _AUTHORS, anomaly_share=0.9),
+    ScaleSettings("local", PATCH, replace(_AUTHORS, batch_size=450), patch=32, anomaly_share=0.1),
+)
+_FAST_SMALL = ScaleSettings("global", PATCH, replace(_FAST, steps=500), width=16, smoothing=1.0)
+_FAST_LARGE = (
+    ScaleSettings("global", WHOLE_IMAGE, replace(_FAST, steps=300, batch_size=8), width=16, smoothing=4.0),
+    # A score of an image is that of its worst patch, and some normal patch is always far from the centre: as in the
+    # authors' code, l_h counts for a tenth there.
+    ScaleSettings("local", PATCH, replace(_FAST, steps=1000), patch=32, width=16, anomaly_share=0.1, smoothing=4.0),
+)
+# The authors weight l_h of whole images with nine tenths and that of patches with one.
+_FROZEN_SMALL = replace(_FAST_SMALL, training=_REFINE, anomaly_share=0.9, latent_size=None, start="whitened")
+_FROZEN_LARGE = (
+    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), anomaly_share=0.9, latent_size=None, start="whitened"),
+    replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), latent_size=None, start="whitened"),
+    PixelSettings(),
+)
+_BOTH = ("global", "local")
 
 RECIPES = {
-    "paper": _recipe(
-        "paper",
-        ScaleSettings("global", PATCH, _PAPER),
-        ScaleSettings("global", WHOLE_IMAGE, _PAPER),
-        ScaleSettings("local", PATCH, _PAPER, patch=32),
-    ),
-    "authors": _recipe(
-        "authors",
-        ScaleSettings("global", PATCH, _AUTHORS, anomaly_share=0.9),
-        ScaleSettings("global", WHOLE_IMAGE, _AUTHORS, anomaly_share=0.9),
-        ScaleSettings("local", PATCH, replace(_AUTHORS, batch_size=450), patch=32, anomaly_share=0.1),
-    ),
-    "fast": _recipe(
+    "paper": Recipe("paper", (_PAPER_SMALL,), _PAPER_LARGE, (_PAPER_SMALL,), _PAPER_LARGE, _BOTH),
+    "authors": Recipe("authors", (_AUTHORS_SMALL,), _AUTHORS_LARGE, (_AUTHORS_SMALL,), _AUTHORS_LARGE, _BOTH),
+    "fast": Recipe(
         "fast",
-        ScaleSettings("global", PATCH, replace(_FAST, steps=500), width=16, smoothing=1.0),
-        ScaleSettings("global", WHOLE_IMAGE, replace(_FAST, steps=300, batch_size=8), width=16, smoothing=4.0),
-        # A score of an image is that of its worst patch, and some normal patch is always far from the centre: as in the
-        # authors' code, l_h counts for a tenth there.
-        ScaleSettings("local", PATCH, replace(_FAST, steps=1000), patch=32, width=16, anomaly_share=0.1, smoothing=4.0),
+        (_FAST_SMALL,),
+        _FAST_LARGE,
+        (_FROZEN_SMALL,),
+        _FROZEN_LARGE,
+        ("pixel",),
+        pretrain="imagenet",
+        combination="calibrated",
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import torch
@@ -11,13 +12,17 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
+from igd.data.store import Pixels
 from igd.errors import UserError
+from igd.files import load_weights
 from igd.method.em import TrainingState, generator, start_training, train
-from igd.method.gaussian import GaussianDescriptor
+from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
 from igd.method.reconstruction import reconstruction_error, reconstruction_map
+from igd.pretraining.features import Seen, patch_features
+from igd.pretraining.whitening import start_whitened
 from igd.recipes import ScaleSettings
 
 CHECKED = 32  # training samples on which the decoder is checked
@@ -31,9 +36,25 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 class Look:
     """What a scale sees in a batch of images."""
 
-    score: Tensor  # of each image, that of its worst patch, (b,)
-    terms: dict[str, Tensor]  # l_r and l_h at that patch, as far as the objective has them
+    parts: list[tuple[Tensor, float]]  # what an image's score is made of, (b,) each, and the share of each
+    terms: dict[str, Tensor]  # l_r and l_h, of patches at the worst one, as far as the objective has them
     map: Tensor  # (b, side, side)
+
+
+class SeenSamples(PatchSamples):
+    """Patches, and beside each what a frozen backbone sees of it."""
+
+    def __init__(
+        self, pixels: Pixels, side: int, stride: int, features: Tensor | None, mirrored: Tensor | None = None
+    ) -> None:
+        super().__init__(pixels, side, stride)
+        self.features, self.mirrored = features, mirrored
+
+    def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> Tensor | None:
+        if self.features is None or mirrored is None:
+            return None if self.features is None else self.features[indices]
+        assert self.mirrored is not None
+        return torch.where(mirrored[:, None], self.mirrored[indices], self.features[indices])
 
 
 class Scale:
@@ -41,16 +62,25 @@ class Scale:
 
     autoencoder: AutoEncoder  # made by `start`, or read from a file
 
-    def __init__(self, settings: ScaleSettings, objective: Objective, image_side: int, channels: int) -> None:
+    def __init__(
+        self, settings: ScaleSettings, objective: Objective, image_side: int, channels: int, features: int | None = None
+    ) -> None:
         self.settings, self.objective, self.channels = settings, objective, channels
-        self.side = settings.patch or image_side
+        self.features = features  # length of a frozen backbone's vectors; None: the encoder sees images
+        self.image_side, self.side = image_side, settings.patch or image_side
         self.descriptor: GaussianDescriptor | None = None
         self.history: Tensor | None = None
 
     def build(self) -> AutoEncoder:
         """Networks of the right shape, with weights drawn from torch's own source of chance."""
         settings = self.settings
-        return AutoEncoder(self.side, self.channels, settings.width, settings.latent_size, self.objective.bias)
+        return AutoEncoder(self.side, self.channels, settings.width, self.latent_size, self.objective.bias, self.features)
+
+    @property
+    def latent_size(self) -> int:
+        size = self.settings.latent_size or self.features
+        assert size is not None
+        return size
 
     @staticmethod
     def check(settings: ScaleSettings, image_side: int) -> None:
@@ -70,51 +100,83 @@ class Scale:
                 f"an image side of {image_side} does not suit the {settings.name} model; use a multiple of {divisor}"
             )
 
-    def start(self, pixels: Tensor) -> TrainingState:
+    def start(self, samples: SeenSamples) -> TrainingState:
         """The state before the first step: the same for the same seed and images."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(generator(self.settings.training.seed, self.settings.name).initial_seed())
             self.autoencoder = in_fast_layout(self.build())
             critic = in_fast_layout(Critic(self.side, self.channels, self.settings.width))
-        return start_training(self.autoencoder, critic, self.samples(pixels), self.settings.training)
+        if self.settings.start == "whitened" and samples.features is not None:
+            start_whitened(self.autoencoder.encoder.linear, samples.features)
+        return start_training(self.autoencoder, critic, samples, self.settings.training)
 
     def fit(
         self,
         state: TrainingState,
         before: dict[str, Tensor],
-        pixels: Tensor,
+        samples: SeenSamples,
         fabric: Fabric,
         after_step: Callable[[TrainingState], None],
     ) -> list[str]:
         """Train from `state` to the end; returns warnings."""
         setting, training = self.settings.similarity, self.settings.training
-        train(state, self.samples(pixels), self.objective, setting, training, fabric, after_step)
+        train(state, samples, self.objective, setting, training, fabric, after_step)
         self.autoencoder.cpu()
         assert state.descriptor is not None
         mean, variance, radius = state.descriptor.mean, state.descriptor.variance, state.descriptor.radius
         self.descriptor = GaussianDescriptor(mean.cpu(), variance.cpu(), radius.cpu())
         self.history = state.history
         warnings = check_training(state, before, self.objective)
-        if self.objective.reconstruction and len(pixels) > 1:
-            samples = self.samples(pixels)
+        if self.objective.reconstruction and len(samples) > 1:
             spread = torch.linspace(0, len(samples) - 1, min(CHECKED, len(samples))).long()
-            warnings += check_decoder(self.autoencoder, samples[spread], setting)
+            image, seen = samples[spread], samples.seen(spread)
+            warnings += check_decoder(self.autoencoder, image, image if seen is None else seen, setting)
         return warnings
 
-    def samples(self, pixels: Tensor) -> PatchSamples:
-        return PatchSamples(pixels, self.side, self.settings.stride)
+    def tensors(self) -> dict[str, Tensor]:
+        """All that was learnt."""
+        assert self.descriptor is not None
+        assert self.history is not None
+        omega = {"mean": self.descriptor.mean, "variance": self.descriptor.variance, "radius": self.descriptor.radius}
+        weights = {f"weights.{key}": value for key, value in self.autoencoder.state_dict().items()}
+        return {**omega, "history": self.history, **weights}
+
+    def restore(self, tensors: dict[str, Tensor], path: Path) -> None:
+        """The reverse of `tensors`; what does not fit raises an error that names the file."""
+        with torch.device("meta"):  # nothing is allocated before the file's own tensors are known to fit
+            self.autoencoder = self.build()
+        weights = {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
+        load_weights(self.autoencoder, weights, path)
+        self.autoencoder = in_fast_layout(self.autoencoder)
+        mean, variance, radius = (tensors[name] for name in ("mean", "variance", "radius"))
+        if mean.shape != (self.latent_size,) or variance.shape != () or radius.shape != ():
+            raise ValueError(f"the descriptor of the {self.settings.name} model has the wrong shape")
+        self.descriptor, self.history = GaussianDescriptor(mean, variance, radius), tensors["history"]
+
+    def samples(self, pixels: Pixels, features: Tensor | None = None, mirrored: Tensor | None = None) -> SeenSamples:
+        """The patches of images as training samples, with what a frozen backbone sees of each and of its mirror image."""
+        return SeenSamples(pixels, self.side, self.settings.stride, features, mirrored)
+
+    def features_of(self, seen: Seen, margin: int = 0) -> Tensor:
+        """What a frozen backbone sees of each of the images' patches, in the order of `samples`: (n, features)."""
+        if self.settings.patch is None:
+            assert seen.vector is not None
+            return seen.vector
+        along = (self.image_side - self.side) // self.settings.stride + 1 + 2 * margin
+        return patch_features(seen.maps, along, along, margin).flatten(0, 2)
 
     @torch.no_grad()
-    def look(self, pixels: Tensor) -> Look:
+    def look(self, pixels: Tensor, seen: Seen | None) -> Look:
         """Score and map a batch of images: eqs. 14 to 17, each term a mean in [0, 1].
 
         Patches reconstruct worst at their own edge. Inside the image others overlap it; a mirrored margin gives the edge of
         the image such neighbours too. They count in the map, not in the score.
         """
         margin = self.settings.stride if self.settings.patch else 0
-        samples = self.samples(mirrored(pixels, margin))
+        features = None if seen is None else self.features_of(seen, 1 if margin else 0)
+        samples = self.samples(mirrored(pixels, margin), features)
         chunk = max(1, PIXELS_AT_ONCE // self.side**2)
-        parts = [self._look_at(samples[indices]) for indices in torch.arange(len(samples)).split(chunk)]
+        parts = [self._look_at(samples[indices], samples.seen(indices)) for indices in torch.arange(len(samples)).split(chunk)]
         terms = (torch.cat(part) for part in zip(*parts, strict=True))
         grid = (len(pixels), samples.rows, samples.columns)
         reconstruction, anomaly, score, maps = (term.view(*grid, *term.shape[1:]) for term in terms)
@@ -129,12 +191,32 @@ class Scale:
             if counts
         }
         heat = lay_over(maps, self.settings.stride)[:, margin : margin + pixels.shape[2], margin : margin + pixels.shape[3]]
-        return Look(worst.values, at_worst, smooth(heat, self.settings.smoothing))
+        if self.settings.patch or len(at_worst) == 1:
+            made_of = [(worst.values, 1.0)]
+        else:
+            share = self.settings.anomaly_share
+            made_of = [(at_worst["reconstruction"], 1 - share), (at_worst["anomaly"], share)]
+        return Look(made_of, at_worst, smooth(heat, self.settings.smoothing))
 
-    def _look_at(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    @torch.no_grad()
+    def latents(self, pixels: Tensor, seen: Seen | None) -> Tensor:
+        """Where images lie in the latent space, each by the one of its patches that is furthest from the centre: (b, Z)."""
+        assert self.descriptor is not None
+        samples = self.samples(pixels, None if seen is None else self.features_of(seen))
+        chunk = max(1, PIXELS_AT_ONCE // self.side**2)
+        parts = []
+        for indices in torch.arange(len(samples)).split(chunk):
+            features = samples.seen(indices)
+            parts.append(self.autoencoder(samples[indices] if features is None else features, decode=False).latent)
+        latent = torch.cat(parts)
+        patches = samples.rows * samples.columns
+        furthest = squared_distance(latent, self.descriptor.mean).view(-1, patches).argmax(dim=1)
+        return latent[torch.arange(len(pixels)) * patches + furthest]
+
+    def _look_at(self, image: Tensor, seen: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         assert self.descriptor is not None
         objective, setting = self.objective, self.settings.similarity
-        decoded = self.autoencoder(image, decode=objective.reconstruction is not None)
+        decoded = self.autoencoder(image if seen is None else seen, decode=objective.reconstruction is not None)
         anomaly = anomaly_score(objective, self.descriptor, decoded.latent)
         if objective.reconstruction is None:
             heat = anomaly.view(-1, 1, 1).expand(-1, self.side, self.side)

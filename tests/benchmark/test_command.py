@@ -9,7 +9,7 @@ from igd.benchmark.paper import paper_tables
 from igd.benchmark.store import Store
 from igd.cli import main
 
-QUICK = ["--steps", "3", "--width", "4", "--quiet"]
+QUICK = ["--pretrain", "scratch", "--steps", "3", "--width", "4", "--quiet"]
 
 
 def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +52,7 @@ def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["run", "imagenet"], "no data set is called 'imagenet'; there are mnist"),
         (["run", "mnist:huge"], "no variant of mnist is called 'huge'"),
-        (["run", "mnist", "--data", "absent.npz"], "absent.npz: no such file; --data names the .npz file of mnist"),
+        (["run", "mnist", "--data", "absent.npz"], "absent.npz: no such file or folder; --data names the .npz file of mnist"),
         (["run", "mvtec", "--data", "absent"], "absent: no such folder; --data names the folder with the categories"),
         (["show", "absent.sqlite"], "absent.sqlite: no such file; make it with: igd benchmark run"),
         (["paper", "table 7"], "the paper has no table called 'table 7'"),

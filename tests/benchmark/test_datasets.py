@@ -7,11 +7,12 @@ import pytest
 from conftest import spotted, stripes, write_images
 
 from igd import UserError
-from igd.benchmark.datasets import ARRAYS, DATA, find_classes, find_data
+from igd.benchmark.datasets import DATA, find_classes, find_data
+from igd.benchmark.protocols import Protocol
 
 
 def test_one_class_is_normal_and_the_others_are_not(digits: Path) -> None:
-    split = find_data("mnist").split(digits, "1")
+    split = find_data("mnist").read(digits, "1", Protocol(), 0)
     arrays = np.load(digits)
     np.testing.assert_array_equal([sample.image for sample in split.train], arrays["x_train"][arrays["y_train"] == 1])
     assert len(split.test) == len(arrays["x_test"])
@@ -22,7 +23,7 @@ def test_one_class_is_normal_and_the_others_are_not(digits: Path) -> None:
 def test_a_category_has_its_own_test_images(categories: Path) -> None:
     mvtec = find_data("mvtec")
     assert mvtec.present(categories) == ("bottle",)
-    split = mvtec.split(categories, "bottle")
+    split = mvtec.read(categories, "bottle", Protocol(), 0)
     assert (len(split.train), len(split.test), sum(sample.label for sample in split.test)) == (60, 20, 10)
     assert all((sample.mask is not None) == bool(sample.label) for sample in split.test)
 
@@ -32,7 +33,7 @@ def test_a_medical_set_is_one_folder(tmp_path: Path) -> None:
     write_images(tmp_path / "test" / "good", stripes(2))
     write_images(tmp_path / "test" / "polyp", spotted(stripes(3)))
     data = find_data("hyper-kvasir")
-    split = data.split(data.locate(tmp_path), "polyp")
+    split = data.read(data.locate(tmp_path), "polyp", Protocol(), 0)
     assert (len(split.train), [sample.kind for sample in split.test]) == (4, ["good"] * 2 + ["polyp"] * 3)
 
 
@@ -59,14 +60,14 @@ def test_classes_by_name_or_number(digits: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("mnist", "mnist.npz: no such file; --data names the .npz file of mnist"),
-        ("mvtec", "holds no category of mvtec"),
-        ("lag", "has no folder train/good; arrange lag as train/good, test/good and test/glaucoma"),
+        ("mnist", "absent: no such file or folder; --data names the .npz file of mnist, or its folder"),
+        ("mvtec", "absent: no such folder; --data names the folder with the categories of mvtec"),
+        ("lag", "is not lag; --data names its folder as published, or one with train/good, test/good and test/glaucoma"),
     ],
 )
 def test_data_that_is_not_there(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        find_data(name).locate(tmp_path)
+        find_data(name).locate(tmp_path / "absent")
 
 
 def test_an_unknown_data_set() -> None:
@@ -74,21 +75,17 @@ def test_an_unknown_data_set() -> None:
         find_data("imagenet")
 
 
+def test_a_folder_holds_the_file(digits: Path) -> None:
+    assert find_data("mnist").locate(digits.parent) == digits
+
+
 def test_files_that_are_not_the_data(tmp_path: Path, digits: Path) -> None:
     mnist = find_data("mnist")
     text = tmp_path / "text.npz"
     text.write_text("not a zip file")
-    with pytest.raises(UserError, match=r"not an \.npz file"):
+    with pytest.raises(UserError, match=r"not an \.npz file .*; --data names the \.npz file of mnist"):
         mnist.fingerprint(text)
-    arrays = dict(np.load(digits))
-    np.savez(tmp_path / "less.npz", **{name: arrays[name] for name in ARRAYS[:3]})
-    with pytest.raises(UserError, match="must hold the arrays x_train, y_train, x_test, y_test"):
-        mnist.split(tmp_path / "less.npz", "0")
-    np.savez(tmp_path / "floats.npz", **{**arrays, "x_test": arrays["x_test"] / 255})
-    with pytest.raises(UserError, match=r"x_test is float64 \(20, 28, 28\).*images must be uint8"):
-        mnist.split(tmp_path / "floats.npz", "0")
-    np.savez(tmp_path / "objects.npz", **{**arrays, "y_test": np.array([{}] * 20)})
-    with pytest.raises(UserError, match="can't be read"):  # an array of objects would be a pickle
-        mnist.split(tmp_path / "objects.npz", "0")
-    with pytest.raises(UserError, match="no training image has label 7"):
-        mnist.split(digits, "7")
+    with pytest.raises(UserError, match="no class is called '7'; there are 0, 1"):
+        mnist.read(digits, "7", Protocol(), 0)
+    with pytest.raises(UserError, match=r"holds no category of mvtec \(bottle, hazelnut, capsule, \.\.\.\)"):
+        find_data("mvtec").locate(tmp_path)

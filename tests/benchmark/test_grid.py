@@ -26,7 +26,22 @@ QUICK = {"recipe": "fast", "pretrain": "scratch", "steps": 3, "width": 4}
 def test_a_killed_grid_goes_on_where_it_was(digits: Path, tmp_path: Path) -> None:
     """SIGKILL in the middle: what was finished stays, the run at work keeps its checkpoint, and nothing is done twice."""
     results = tmp_path / "results.sqlite"
-    flags = ["--classes", "0", "--methods", "ocsvm", "igd", "kde", "--steps", "4", "--width", "4", "--quiet", "--json"]
+    flags = [
+        "--classes",
+        "0",
+        "--methods",
+        "ocsvm",
+        "igd",
+        "kde",
+        "--pretrain",
+        "scratch",
+        "--steps",
+        "4",
+        "--width",
+        "4",
+        "--quiet",
+        "--json",
+    ]
     command = [sys.executable, "-m", "igd.cli", "benchmark", "run", "mnist", "--data", str(digits), "--store", str(results)]
     killed = subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True)
     assert killed.stdout is not None

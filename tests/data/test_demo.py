@@ -7,7 +7,7 @@ import pytest
 
 from igd.data.demo import DEFECTS, TEST_EACH, TEST_GOOD, TRAINING, make_demo
 from igd.data.images import find_images, read_image
-from igd.data.sources import labelled_samples
+from igd.data.reading import read_dataset
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_counts_and_masks(demo: Path) -> None:
     assert len(find_images(demo / "train" / "good")) == TRAINING
-    samples = labelled_samples(demo)
+    samples = read_dataset(demo).test_samples()
     assert sum(sample.label for sample in samples) == TEST_EACH * len(DEFECTS)
     assert len(samples) == TEST_GOOD + TEST_EACH * len(DEFECTS)
     for sample in samples:

@@ -38,3 +38,29 @@ def test_the_models_own_size_is_untouched() -> None:
     pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
     for fit in FITS:
         np.testing.assert_array_equal(Geometry(64, fit).to_square(Image.fromarray(pixels)), pixels)
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("size", [(301, 173), (173, 301)])
+@pytest.mark.parametrize("corner", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_one_marked_pixel_in_each_quarter_is_found_in_the_square_and_again_in_the_original(
+    fit, size: tuple[int, int], corner: tuple[int, int]
+) -> None:
+    """A pixel near each corner of what the fit looks at: turned, mirrored or shifted maps would miss it."""
+    width, height = size
+    geometry = Geometry(128, fit)
+    left, top, right, lower = (0, 0, width, height)
+    if fit == "crop":
+        shorter = min(size)
+        left, top = (width - shorter) // 2, (height - shorter) // 2
+        right, lower = left + shorter, top + shorter
+    row, column = (top + 9, lower - 10)[corner[0]], (left + 9, right - 10)[corner[1]]
+    pixels = np.zeros((height, width), dtype=np.uint8)
+    pixels[row, column] = 255
+    square = geometry.to_square(Image.fromarray(pixels))
+    seen = np.where(square != 128, square, 0).astype(np.float32)  # without letterbox's bars
+    heat = geometry.to_original(seen, width, height)
+    found = np.unravel_index(int(heat.argmax()), heat.shape)
+    tolerance = max(size) / 128 + 1  # a pixel of the square covers about so many of the original
+    assert abs(found[0] - row) <= tolerance
+    assert abs(found[1] - column) <= tolerance

@@ -29,6 +29,29 @@ def test_indices_may_come_in_any_order() -> None:
     assert torch.equal(samples[order], samples[torch.arange(len(samples))][order])
 
 
+class Counted:
+    """Pixels that take note of which images were read."""
+
+    def __init__(self, pixels: torch.Tensor) -> None:
+        self.pixels, self.shape, self.read = pixels, pixels.shape, []
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def __getitem__(self, indices: torch.Tensor) -> torch.Tensor:
+        self.read += indices.tolist()
+        return self.pixels[indices]
+
+
+def test_a_batch_reads_the_images_it_needs_and_each_once() -> None:
+    pixels = Counted(torch.randint(0, 256, (50, 1, 64, 64), dtype=torch.uint8))
+    samples = PatchSamples(pixels, 32, 16)
+    batch = samples[torch.tensor([9 * 40 + 8, 9 * 7, 9 * 40 + 1])]
+    assert pixels.read == [7, 40]
+    expected = [pixels.pixels[40, :, 32:, 32:], pixels.pixels[7, :, :32, :32], pixels.pixels[40, :, :32, 16:48]]
+    assert torch.equal(batch, normalise(torch.stack(expected)))
+
+
 def test_mirrored_margin_is_numpys() -> None:
     pixels = torch.randint(0, 256, (2, 3, 20, 30), dtype=torch.uint8)
     expected = np.pad(pixels.numpy(), ((0, 0), (0, 0), (7, 7), (7, 7)), mode="reflect")

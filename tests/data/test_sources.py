@@ -4,10 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from igd.data.dataset import Dataset
 from igd.data.geometry import Geometry
-from igd.data.sources import as_source, check_one_size, decode, labelled_samples, training_folder
+from igd.data.samples import Sample
+from igd.data.sources import as_source, check_one_size, decode
+from igd.data.store import PixelFile
 from igd.errors import UserError
 from igd.progress import Progress
 
@@ -69,36 +73,22 @@ def test_different_sizes_are_named() -> None:
         check_one_size(decode(source, Geometry(32), progress=Progress()), source)
 
 
-def test_mvtec_layout(tmp_path: Path) -> None:
-    write(tmp_path / "train" / "good")
-    assert training_folder(tmp_path) == tmp_path / "train" / "good"
-    with pytest.raises(UserError, match=r"looked for .*good"):
-        labelled_samples(tmp_path)
-    write(tmp_path / "test" / "good")
-    with pytest.raises(UserError, match="AUC needs both"):
-        labelled_samples(tmp_path)
-    write(tmp_path / "test" / "dent")
-    write(tmp_path / "ground_truth" / "dent", IMAGES[:1])
-    (tmp_path / "ground_truth" / "dent" / "0.png").rename(tmp_path / "ground_truth" / "dent" / "0_mask.png")
-    samples = labelled_samples(tmp_path)
-    assert [(sample.kind, sample.label, sample.mask is not None) for sample in samples] == (
-        [("dent", 1, True)] + [("dent", 1, False)] * 3 + [("good", 0, False)] * 4
-    )
-    assert samples[0].read_mask((30, 20)).shape == (20, 30)
-    with pytest.raises(UserError, match="must be of one size"):
-        samples[0].read_mask((31, 20))
+def test_a_data_set_gives_its_training_images() -> None:
+    samples = [Sample(f"{split} {n}", IMAGES[n], split=split) for split in ("train", "test") for n in range(2)]
+    source = as_source(Dataset("parts", samples, "parts.npz"))
+    assert (source.names, source.described, source.protocols) == (["train 0", "train 1"], "parts.npz", [])
+    assert as_source(samples).names == ["train 0", "train 1", "test 0", "test 1"]
 
 
-def test_masks_of_zeros_and_ones_and_folders_without_test(tmp_path: Path) -> None:
-    for kind in ("good", "dent"):
-        write(tmp_path / kind)
-    masks = write(tmp_path / "ground_truth" / "dent", np.ones((4, 20, 30), dtype=np.uint8))
-    for path in list(masks.iterdir()):
-        path.rename(path.with_name(f"{path.stem}_mask.png"))
-    samples = labelled_samples(tmp_path)
-    assert {sample.kind for sample in samples} == {"good", "dent"}
-    assert samples[0].mask is not None
-    assert samples[0].read_mask((30, 20)).all()
-    Image.fromarray(np.zeros((20, 30), dtype=np.uint8)).save(samples[0].mask)
-    with pytest.raises(UserError, match="marks no pixel"):
-        samples[0].read_mask((30, 20))
+def test_pixels_are_the_same_in_memory_and_in_a_file(tmp_path: Path) -> None:
+    folder = write(tmp_path / "good")
+    (folder / "1.png").write_text("text")
+    held, filed = (decode(as_source(folder), Geometry(32), progress=Progress(), held=size) for size in (2**20, 0))
+    assert isinstance(held.pixels, torch.Tensor)
+    assert isinstance(filed.pixels, PixelFile)
+    assert filed.names == held.names
+    every = torch.arange(3)
+    assert torch.equal(filed.pixels[every], held.pixels[every])
+    part = filed.subset(torch.tensor([2, 0]))
+    assert part.names == [held.names[2], held.names[0]]
+    assert torch.equal(part.pixels[torch.tensor([1])], held.pixels[:1])

@@ -3,17 +3,41 @@
 import numpy as np
 import pytest
 from scipy import ndimage
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
 
-from igd.evaluation.metrics import PixelMetrics, image_metrics
+from igd.evaluation.metrics import PixelMetrics, image_metrics, why_undefined
 
 
 def test_image_metrics() -> None:
     labels, scores = np.array([0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9])
-    metrics = image_metrics(labels, scores)
+    metrics = image_metrics(labels, scores, threshold=0.5)
     assert metrics["image_auroc"] == roc_auc_score(labels, scores) == 0.75
     assert metrics["average_precision"] == average_precision_score(labels, scores)
     assert metrics["accuracy_at_half"] == 0.5
+    assert (metrics["false_alarm_rate"], metrics["miss_rate"]) == (0.5, 0.5)
+
+
+def test_f1_equals_scikit_learn() -> None:
+    chance = np.random.default_rng(0)
+    labels = chance.integers(0, 2, 300)
+    scores = (chance.random(300) + 0.5 * labels).round(2)  # with ties
+    metrics = image_metrics(labels, scores, threshold=0.8)
+    assert metrics["f1_at_threshold"] == pytest.approx(f1_score(labels, scores > 0.8))
+    assert metrics["f1_best"] == pytest.approx(max(f1_score(labels, scores >= level) for level in np.unique(scores)))
+
+
+def test_a_threshold_without_alarms_has_an_f1_of_zero() -> None:
+    assert image_metrics(np.array([0, 1]), np.array([0.1, 0.2]), threshold=0.9)["f1_at_threshold"] == 0
+
+
+@pytest.mark.parametrize(("label", "named", "known"), [(0, "normal", "false_alarm_rate"), (1, "anomalous", "miss_rate")])
+def test_one_kind_of_image_leaves_comparisons_undefined(label: int, named: str, known: str) -> None:
+    labels = np.full(4, label)
+    metrics = image_metrics(labels, np.array([0.1, 0.2, 0.6, 0.7]), threshold=0.5)
+    assert metrics[known] == 0.5
+    assert f"all 4 test images are {named}" in str(why_undefined(labels))
+    defined = {name for name, value in metrics.items() if value is not None}
+    assert defined == {"accuracy_at_half", known}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +70,13 @@ def test_pixel_auroc_equals_scikit_learn(maps) -> None:
     assert results["pixel_auroc_per_image"] == pytest.approx(each, abs=1e-4)
 
 
+def test_pixel_f1_equals_scikit_learn(maps) -> None:
+    heats, masks = (np.concatenate([array.ravel() for array in arrays]) for arrays in maps)
+    precision, recall, _ = precision_recall_curve(masks, heats)
+    best = (2 * precision * recall / (precision + recall + 1e-12)).max()
+    assert accumulated(maps)["pixel_f1_best"] == pytest.approx(best, abs=1e-3)
+
+
 def slow_aupro(heats: list[np.ndarray], masks: list[np.ndarray], limit: float = 0.3) -> float:
     """By the definition: lower the threshold over every value, record false positives and mean overlap, integrate."""
     heats = [np.floor(heat.astype(np.float64) * 2**16) for heat in heats]
@@ -75,7 +106,7 @@ def test_perfect_and_constant_maps() -> None:
     perfect, constant = PixelMetrics(), PixelMetrics()
     perfect.add(mask.astype(np.float32), mask)
     constant.add(np.full((20, 20), 0.5, dtype=np.float32), mask)
-    assert perfect.results() == {"pixel_auroc": 1.0, "pixel_auroc_per_image": 1.0, "aupro": 1.0}
+    assert perfect.results() == {"pixel_auroc": 1.0, "pixel_auroc_per_image": 1.0, "aupro": 1.0, "pixel_f1_best": 1.0}
     assert constant.results()["pixel_auroc"] == 0.5
 
 

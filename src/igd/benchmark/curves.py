@@ -63,7 +63,7 @@ def _chart(data: str, series: list[Series], variant: Variant, axis: Axis, x_labe
         shapes += [_line(axes, ours, style), _line(axes, theirs, f"{style} published")]
         place = f'x="{LEFT + 8}" y="{TOP + 14 + 16 * number}"'
         shapes.append(f'<text class="{style}" {place}>{escape(each.label)}</text>')
-    return _standing_alone(axes.draw(shapes))
+    return axes.draw(shapes)
 
 
 def _line(axes: Axes, points: Points, style: str) -> str:
@@ -86,8 +86,8 @@ def _published(series: Series, data: str, variant: Variant, axis: Axis) -> Point
     return points
 
 
-def _standing_alone(svg: str) -> str:
-    """The picture with its own name space and colours, so that it can be a file as well as part of a page."""
+def standing_alone(svg: str) -> str:
+    """A picture of a page as a file of its own, with name space and colours."""
     rules = [
         "text{font:12px system-ui,sans-serif;fill:#7a8594}.grid{stroke:#d9dee5}",
         ".line{fill:none;stroke-width:2}.published{stroke-dasharray:5 4;stroke-opacity:.6}",

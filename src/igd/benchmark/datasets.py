@@ -1,4 +1,4 @@
-"""The data sets of the paper, as files people have: which classes they hold, and a class's training and test images."""
+"""The data sets of the paper, as files people have: which classes they hold, and what a run learns from and is tested on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from igd.benchmark.protocols import Split
-from igd.data.samples import NORMAL, Sample
+from igd.benchmark.protocols import Protocol
+from igd.data.dataset import Dataset
+from igd.data.folders import is_category
+from igd.data.medical import find_medical_set
+from igd.data.protocols import apply_protocols
+from igd.data.reading import read_dataset
 from igd.errors import UserError
 
 DIGITS = tuple("0123456789")
@@ -22,7 +24,6 @@ MVTEC = (
     *("bottle", "hazelnut", "capsule", "metal_nut", "leather", "pill", "wood", "carpet"),
     *("tile", "grid", "cable", "transistor", "toothbrush", "screw", "zipper"),
 )
-ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
 @dataclass(frozen=True)
@@ -41,42 +42,38 @@ class DataSet(ABC):
         """The classes that are there."""
         return self.classes if path.exists() else ()
 
-    @abstractmethod
     def fingerprint(self, path: Path) -> str:
         """What tells this copy of the data from another, without reading all of it."""
+        found = (file for file in sorted(path.rglob("*")) if file.is_file())
+        return _digest((file.relative_to(path).as_posix(), file.stat().st_size) for file in found)
 
     @abstractmethod
-    def split(self, path: Path, normal: str) -> Split:
-        """Training and test images with this class as the normal one."""
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        """Training and test images with this class as the normal one, under a protocol."""
 
 
 class Labelled(DataSet):
-    """An .npz file of arrays x_train, y_train, x_test and y_test: one class is normal, the others are anomalous."""
+    """Images of ten classes, one of which is normal: an .npz file, or a folder as the data set is published."""
 
     def locate(self, path: Path) -> Path:
-        file = path / f"{self.name.replace('-', '_')}.npz" if path.is_dir() else path
-        if not file.is_file():
-            raise UserError(f"{file}: no such file; --data names the .npz file of {self.name} ({', '.join(ARRAYS)})")
-        return file
+        file = path / f"{self.name.replace('-', '_')}.npz"
+        if file.is_file():
+            return file
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder; --data names the .npz file of {self.name}, or its folder")
+        return path
 
     def fingerprint(self, path: Path) -> str:
+        if path.is_dir():
+            return super().fingerprint(path)
         try:
             with zipfile.ZipFile(path) as archive:
                 return _digest((each.filename, each.CRC, each.file_size) for each in archive.infolist())
         except (zipfile.BadZipFile, OSError) as error:
-            raise UserError(f"{path}: not an .npz file ({error}); it holds the arrays {', '.join(ARRAYS)}") from None
+            raise UserError(f"{path}: not an .npz file ({error}); --data names the .npz file of {self.name}") from None
 
-    def split(self, path: Path, normal: str) -> Split:
-        number = self.classes.index(normal)
-        x_train, y_train, x_test, y_test = _arrays(path)
-        train = [Sample(f"train {n}", x_train[n], split="train") for n in np.flatnonzero(y_train == number)]
-        if not train:
-            raise UserError(f"{path}: no training image has label {number}; is this {self.name}?")
-        test = [
-            Sample(f"test {n}", image, NORMAL if label == number else self.classes[label], int(label != number))
-            for n, (image, label) in enumerate(zip(x_test, y_test, strict=True))
-        ]
-        return Split(train, test)
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        return _changed(read_dataset(path), protocol, seed, str(self.classes.index(normal)))
 
 
 class Categories(DataSet):
@@ -91,30 +88,26 @@ class Categories(DataSet):
         return path
 
     def present(self, path: Path) -> tuple[str, ...]:
-        return tuple(name for name in self.classes if (path / name / "train" / "good").is_dir())
+        return tuple(name for name in self.classes if is_category(path / name))
 
-    def fingerprint(self, path: Path) -> str:
-        return _folder_digest(path, self.present(path))
-
-    def split(self, path: Path, normal: str) -> Split:
-        return _folder_split(path / normal)
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        return _changed(read_dataset(path / normal), protocol, seed)
 
 
 class OneFolder(DataSet):
-    """One category in MVTec's layout: train/good, test/good and a folder of anomalous test images."""
+    """One folder as it is published, or in MVTec's layout."""
 
     def locate(self, path: Path) -> Path:
-        if not (path / "train" / "good").is_dir():
+        published = find_medical_set(path) if path.is_dir() else None
+        if not path.is_dir() or not (is_category(path) or (published and published.name == self.name)):
             raise UserError(
-                f"{path}: has no folder train/good; arrange {self.name} as train/good, test/good and test/{self.classes[0]}"
+                f"{path}: is not {self.name}; --data names its folder as published, or one with train/good, test/good and "
+                f"test/{self.classes[0]}"
             )
         return path
 
-    def fingerprint(self, path: Path) -> str:
-        return _folder_digest(path, ("train", "test"))
-
-    def split(self, path: Path, normal: str) -> Split:
-        return _folder_split(path)
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        return _changed(read_dataset(path), protocol, seed)
 
 
 DATA: dict[str, DataSet] = {
@@ -148,35 +141,14 @@ def find_classes(data: DataSet, path: Path, asked: Sequence[str] | None) -> tupl
     return tuple(dict.fromkeys(chosen))
 
 
-def _arrays(path: Path) -> list[Any]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = [stored[name] for name in ARRAYS]
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: can't be read ({error}); it must hold the arrays {', '.join(ARRAYS)}") from None
-    x_train, y_train, x_test, y_test = arrays
-    for images, labels, name in ((x_train, y_train, "train"), (x_test, y_test, "test")):
-        shaped = images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 3)
-        fits = images.dtype == np.uint8 and shaped and labels.shape == images.shape[:1] and len(labels) > 0
-        if not fits or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() > 9:
-            raise UserError(
-                f"{path}: x_{name} is {images.dtype} {images.shape}, y_{name} is {labels.dtype} {labels.shape}; "
-                "images must be uint8 (n, h, w[, 3]) and labels n integers from 0 to 9"
-            )
-    return arrays
-
-
-def _folder_split(folder: Path) -> Split:
-    from igd.data.images import find_images
-    from igd.data.sources import labelled_samples
-
-    train = [Sample(str(path), path, split="train") for path in find_images(folder / "train" / "good")]
-    return Split(train, labelled_samples(folder))
-
-
-def _folder_digest(path: Path, folders: Sequence[str]) -> str:
-    found = (file for folder in folders for file in sorted((path / folder).rglob("*")) if file.is_file())
-    return _digest((file.relative_to(path).as_posix(), file.stat().st_size) for file in found)
+def _changed(dataset: Dataset, protocol: Protocol, seed: int, normal_class: str | None = None) -> Dataset:
+    return apply_protocols(
+        dataset,
+        normal_class=normal_class,
+        fraction=protocol.training_share,
+        contaminated=protocol.contamination,
+        seed=seed,
+    )
 
 
 def _digest(parts: Any) -> str:

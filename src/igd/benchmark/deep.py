@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, ClassVar
 
 from igd.benchmark.method import Method, Scored, Settings
@@ -20,48 +22,54 @@ class Trained(Method):
 
     @classmethod
     def obeys(cls, settings: Settings) -> Settings:
-        own = {"recipe": cls.recipe} if cls.recipe else {}
-        return {**settings, **own, "objective": cls.objective}
+        from igd.recipes import find_recipe
+
+        recipe = find_recipe(cls.recipe or settings["recipe"])
+        return {
+            **settings,
+            "recipe": recipe.name,
+            "pretrain": settings.get("pretrain") or recipe.pretrain,
+            "objective": cls.objective,
+        }
 
     @classmethod
     def meaning(cls, settings: Settings) -> Any:
         from igd.recipes import find_objective, find_recipe
 
-        _parameters(settings)
-        return asdict(find_recipe(settings["recipe"])), asdict(find_objective(cls.objective))
+        encoder = Path(settings["pretrain"])
+        made = hashlib.sha256(encoder.read_bytes()).hexdigest() if encoder.is_file() else None
+        return asdict(find_recipe(settings["recipe"])), asdict(find_objective(cls.objective)), made
 
     def fit(self, images: Sequence[Sample]) -> None:
         from igd.detector import IGD
+        from igd.scale import Scale
 
         checkpoint = self.support.checkpoint
-        self.detector = IGD(**_parameters(self.settings), seed=self.seed).fit(
+        given: Settings = {name: tuple(each) if isinstance(each, list) else each for name, each in self.settings.items()}
+        self.detector = IGD(**given, seed=self.seed).fit(
             images,
             checkpoint=checkpoint,
             resume=checkpoint is not None and checkpoint.exists(),
             progress=self.support.progress,
             stop=self.support.stop,
         )
+        if self.objective != "igd" and not any(isinstance(scale, Scale) for scale in self.detector.scales_):
+            looking = ", ".join(self.details()["scales"])
+            raise UserError(
+                f"objective {self.objective}: makes no difference to the scales that recipe {self.settings['recipe']} has for "
+                f"these images ({looking}); add --scales global,local"
+            )
+        self.threshold = self.detector.threshold_
+
+    def details(self) -> Settings:
+        made = {name: self.detector.provenance_[name] for name in ("images", "calibration_images", "backbone", "fingerprint")}
+        return {"scales": [scale.settings.name for scale in self.detector.scales_], **made}
 
     def score(self, images: Sequence[Sample]) -> Iterator[Scored]:
         for prediction in self.detector.predictions(images, progress=self.support.progress):
             if isinstance(prediction, UserError):
                 raise prediction
             yield Scored(prediction.score, prediction.map)
-
-
-def _parameters(settings: Settings) -> Settings:
-    """The detector's parameters, or a clear refusal of those it does not have."""
-    from igd.detector import IGD
-
-    known = IGD().get_params()
-    wanted = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-    if "pretrain" not in known and wanted.get("pretrain") == "scratch":
-        del wanted["pretrain"]  # which is what a detector without pre-training does
-    unknown = sorted(wanted.keys() - known.keys())
-    if unknown:
-        name = unknown[0]
-        raise UserError(f"{name} {wanted[name]!r}: this version's detector has no setting called {name}; leave it out")
-    return wanted
 
 
 class InterpolatedGaussian(Trained):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 
-from jinja2 import Environment
+from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from igd.benchmark.table import Table
 
@@ -85,8 +84,10 @@ def _number(value: float | None) -> str:
 
 def page(tables: Sequence[Table], charts: Sequence[tuple[str, str]] = ()) -> str:
     """A self-contained HTML page, with charts as (caption, SVG)."""
-    template = Environment(autoescape=True).from_string((files("igd.benchmark") / "page.html.j2").read_text())
-    return template.render(tables=tables, charts=charts)
+    packages = [PackageLoader(name, "") for name in ("igd.benchmark", "igd.evaluation")]
+    template = Environment(loader=ChoiceLoader(packages), autoescape=True).get_template("benchmark.html.j2")
+    subtitle = "Measured here, and as published where a column says so."
+    return template.render(title="igd benchmark", subtitle=subtitle, tables=tables, charts=charts)
 
 
 FORMATS: dict[str, Callable[[Sequence[Table]], str]] = {

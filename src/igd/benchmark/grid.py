@@ -127,6 +127,7 @@ class _Grid:
         finally:
             for worker in (*self.at_work, *self.idle):  # at work only after an error or a second Ctrl-C
                 worker.process.kill()
+                worker.process.join()
         if stopping:
             raise Interrupted("stopped; the same command goes on")
         return self.records

@@ -39,6 +39,8 @@ class Method(ABC):
     paper_name: ClassVar[str | None] = None  # what the paper's tables call it
     unit_scores: ClassVar[bool] = False  # whether scores lie in [0, 1], so that 'accuracy at 0.5' means something
 
+    threshold: float | None = None  # the score above which it would raise an alarm, where it chose one in `fit`
+
     def __init__(self, settings: Settings, seed: int, support: Support) -> None:
         self.settings, self.seed, self.support = settings, seed, support
 
@@ -51,6 +53,10 @@ class Method(ABC):
     def meaning(cls, settings: Settings) -> Any:
         """What the settings stand for, in numbers."""
         return None
+
+    def details(self) -> Settings:
+        """What became of the settings in `fit`, for the record."""
+        return {}
 
     @abstractmethod
     def fit(self, images: Sequence[Sample]) -> None:

@@ -16,6 +16,8 @@ METHODS: dict[str, type[Method]] = {
     "rec+gac": deep.ReconstructionWithClassifier,
     "ocsvm": classical.OneClassSVM,
     "kde": classical.KernelDensity,
+    "ocsvm-imagenet": classical.FrozenOneClassSVM,
+    "kde-imagenet": classical.FrozenKernelDensity,
 }
 
 

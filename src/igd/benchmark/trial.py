@@ -27,26 +27,32 @@ from igd.errors import TrainingWarning
 from igd.evaluation.metrics import PixelMetrics, image_metrics
 from igd.version import __version__
 
+UNIT = ("accuracy_at_half",)  # metrics that mean something for scores in [0, 1] only
+AT_THRESHOLD = ("f1_at_threshold", "false_alarm_rate", "miss_rate")  # and for methods that choose a threshold
+
 
 def carry_out(run: Run, path: Path, support: Support) -> dict[str, Any]:
     """Train, score, measure: the result, and what it cost."""
-    split = run.protocol.apply(find_data(run.data).split(path, run.normal), run.seed)
+    dataset = find_data(run.data).read(path, run.normal, run.protocol, run.seed)
+    train, test = dataset.training_samples(), dataset.test_samples()
     method = find_method(run.method)(run.settings, run.seed, support)
     forget_peak_memory()
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        method.fit(blind(split.train))
+        method.fit(blind(train))
         trained = time.perf_counter()
-        scores, located = judge(method, split.test)
+        scores, located = judge(method, test)
     scored = time.perf_counter()
     return {
-        "metrics": {**measure(method, split.test, scores), **located},
+        "metrics": {**measure(method, test, scores), **located},
         "images": {
-            "training": len(split.train),
-            "normal": sum(not sample.label for sample in split.test),
-            "anomalous": sum(sample.label for sample in split.test),
+            "training": len(train),
+            "normal": sum(not sample.label for sample in test),
+            "anomalous": sum(sample.label for sample in test),
         },
+        "protocols": [step.to_json() for step in dataset.steps],
+        "method": method.details(),
         "seconds": {"training": round(trained - started, 2), "scoring": round(scored - trained, 2)},
         "peak_memory_mb": peak_memory_mb(),
         "threads": torch.get_num_threads(),
@@ -85,10 +91,11 @@ def judge(method: Method, test: Sequence[Sample]) -> tuple[NDArray[np.float64], 
 
 def measure(method: Method, test: Sequence[Sample], scores: NDArray[np.float64]) -> dict[str, float]:
     """Image metrics: here, and only here, the test labels are read."""
-    metrics = image_metrics(np.array([sample.label for sample in test]), scores)
-    if not method.unit_scores:
-        del metrics["accuracy_at_half"]
-    return metrics
+    labels = np.array([sample.label for sample in test])
+    threshold = np.inf if method.threshold is None else method.threshold
+    without = (*(() if method.unit_scores else UNIT), *(AT_THRESHOLD if method.threshold is None else ()))
+    found = image_metrics(labels, scores, threshold)
+    return {name: value for name, value in found.items() if value is not None and name not in without}
 
 
 def forget_peak_memory() -> None:

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from igd.benchmark.runs import Run
     from igd.benchmark.store import Record, Store
 
-SETTINGS = ("recipe", "pretrain", "scales", "image_size", "epochs", "steps", "batch_size", "learning_rate", "width")
+SETTINGS = (
+    "recipe",
+    "pretrain",
+    "scales",
+    "image_size",
+    "epochs",
+    "steps",
+    "batch_size",
+    "learning_rate",
+    "width",
+    "calibration",
+)
 FORMATS = ("markdown", "latex", "csv", "html")
 
 
@@ -48,19 +59,29 @@ def _add_run(parts: Any) -> None:
     flag("--store", type=Path, default=Path("results.sqlite"), help="where results are kept (default: %(default)s)")
     flag("--data", type=Path, help="file or folder of the data (default: in $IGD_DATA or ~/.cache/igd-data)")
     flag("--classes", nargs="+", metavar="CLASS", help="which classes are normal in turn (default: all)")
-    flag("--methods", nargs="+", metavar="METHOD", help="igd, igd-authors, dsvdd, dsvdd+rec, ocsvm, kde, mse, rec, rec+gac")
+    flag(
+        "--methods",
+        nargs="+",
+        metavar="METHOD",
+        help="igd, igd-authors, dsvdd, dsvdd+rec, mse, rec, rec+gac, ocsvm, kde, ocsvm-imagenet, kde-imagenet",
+    )
     flag("--seeds", nargs="+", type=int, default=[0], metavar="SEED", help="one run each (default: 0)")
     flag("--jobs", type=int, default=1, help="processes; the threads are divided among them (default: %(default)s)")
     flag("--dry-run", action="store_true", help="only list the runs and which are done")
     flag("--recipe", default="fast", help="fast (default), paper, authors")
-    flag("--pretrain", default="scratch", help="where the encoder comes from (default: %(default)s)")
-    flag("--scales", type=lambda text: text.split(","), help="global, local, or global,local (default: the recipe's)")
+    flag("--pretrain", help="scratch, imagenet, distill, contrastive, or a file of igd pretrain (default: the recipe's)")
+    flag(
+        "--scales",
+        type=lambda text: text.split(","),
+        help="of global, local, pixel, such as global,local (default: the recipe's)",
+    )
     flag("--image-size", type=int, help="side of the square the model sees (default: 32 for small images, else 256)")
     flag("--epochs", type=int, help="passes over the images (default: the recipe's)")
     flag("--steps", type=int, help="batches to train on, instead of epochs (default: the recipe's)")
     flag("--batch-size", type=int, help="default: the recipe's")
     flag("--learning-rate", type=float, help="default: the recipe's")
     flag("--width", type=int, help="channels of the networks' first stage (default: the recipe's)")
+    flag("--calibration", type=float, help="share of the training images that igd holds out (default: 0.2)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -159,7 +180,7 @@ def _add_show(parts: Any) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    from igd.benchmark.curves import charts_of
+    from igd.benchmark.curves import charts_of, standing_alone
     from igd.benchmark.export import read_records
     from igd.benchmark.formats import FORMATS as WRITERS
     from igd.benchmark.formats import page
@@ -186,7 +207,7 @@ def show(options: argparse.Namespace) -> int:
     if options.figures:
         folder = make_folder(options.figures)
         for name, (_, picture) in charts.items():
-            write_text(folder / name, picture + "\n")
+            write_text(folder / name, standing_alone(picture) + "\n")
     for record in failed:
         assert record.error is not None
         print(f"igd: failed: {record.run.described}: {record.error.splitlines()[0]}", file=sys.stderr)

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from igd.errors import TrainingWarning
@@ -32,9 +33,16 @@ def add_command(
     )
     command.add_argument("--json", action="store_true", help="machine-readable lines on standard output, nothing else there")
     command.add_argument("--quiet", action="store_true", help="no progress bars")
-    command.add_argument("--verbose", action="store_true", help="show where a failure happened")
+    command.add_argument("--verbose", action="store_true", help="say where a failure happened and where the time went")
     command.set_defaults(run=run)
     return command
+
+
+def add_data_flags(command: argparse.ArgumentParser) -> None:
+    """How a data set is read, and under which protocol it is used."""
+    command.add_argument("--root", type=Path, help="folder that a manifest's paths start from (default: the manifest's own)")
+    command.add_argument("--normal-class", help="of several classes, the one that is normal; the others are anomalous")
+    command.add_argument("--contamination", type=float, help="share of the test anomalies moved to the training images")
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
@@ -47,6 +55,7 @@ def identity(detector: IGD) -> dict[str, Any]:
         "recipe": detector.recipe,
         "objective": detector.objective,
         "scales": [scale.settings.name for scale in detector.scales_],
+        "backbone": detector.provenance_["backbone"],
         "seed": detector.seed,
         "made_by": detector.provenance_["made_by"],
     }
@@ -56,8 +65,13 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     if options.json:
         print(json.dumps(metrics))
         return
+    intervals = metrics.get("intervals_95", {})
     for name, value in metrics.items():
+        if value is intervals:
+            continue
         shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        if name in intervals:
+            shown += "  (95 %: {:.4f} to {:.4f})".format(*intervals[name])
         print(f"{name:<28}{shown}")
 
 

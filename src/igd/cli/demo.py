@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from igd.data.demo import make_demo
-    from igd.data.sources import labelled_samples, training_folder
+    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.evaluation.evaluate import evaluate
     from igd.evaluation.report import write_report
@@ -27,14 +27,14 @@ def run(options: argparse.Namespace) -> int:
 
     check_seed(options.seed)
     out = make_folder(options.out)
-    data = make_demo(out / "bricks", seed=options.seed)
+    bricks = read_dataset(make_demo(out / "bricks", seed=options.seed))
     progress = progress_of(options)
     with warnings_as_lines():
         detector = IGD(image_size=192, scales=("local",), steps=options.steps, seed=options.seed).fit(
-            training_folder(data), progress=progress
+            bricks, progress=progress
         )
     detector.save(out / "bricks.igd")
-    evaluation = evaluate(detector, labelled_samples(data), progress)
+    evaluation = evaluate(detector, bricks.test_samples(), progress)
     write_report(out / "report.html", detector, evaluation, "igd demo: a brick wall")
     print_metrics(options, {**evaluation.metrics, **identity(detector)})
     if not options.json:

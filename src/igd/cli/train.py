@@ -7,32 +7,44 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import DONE, add_command, identity, interruptible, progress_of, warnings_as_lines
+from igd.cli.common import DONE, add_command, add_data_flags, identity, interruptible, progress_of, warnings_as_lines
 from igd.errors import UserError
 
 
 def add(commands: Any) -> None:
     command = add_command(commands, "train", run, "learn from normal images", "igd train parts/good -o parts.igd")
-    command.add_argument("images", type=Path, help="folder of normal images, or a category in MVTec's layout")
+    command.add_argument("images", type=Path, help="folder of normal images, or a data set (docs/data.md)")
     command.add_argument("-o", "--output", type=Path, required=True, help="the model file to write, such as parts.igd")
     command.add_argument("--resume", action="store_true", help="go on where an interrupted training stopped")
+    add_data_flags(command)
+    command.add_argument("--fraction", type=float, default=1, help="share of the training images to use (default: all)")
     add_training_flags(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.data.sources import training_folder
+    from igd.data.protocols import apply_protocols
+    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.files import check_writable
+    from igd.preparation import check_seed
 
     target = options.output
     check_writable(target)
     checkpoint = target.with_name(target.name + ".checkpoint")
     if checkpoint.exists() and not options.resume:
         raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
+    check_seed(options.seed)
+    dataset = apply_protocols(
+        read_dataset(options.images, root=options.root),
+        normal_class=options.normal_class,
+        fraction=options.fraction,
+        contaminated=options.contamination or 0,
+        seed=options.seed,
+    )
     detector = IGD(**{name: getattr(options, name) for name in TRAINING_FLAGS})
     with interruptible() as stop, warnings_as_lines():
         detector.fit(
-            training_folder(options.images),
+            dataset,
             checkpoint=checkpoint,
             resume=options.resume,
             progress=progress_of(options),
@@ -65,6 +77,11 @@ TRAINING_FLAGS = [
     "batch_size",
     "learning_rate",
     "width",
+    "pretrain",
+    "backbone",
+    "weights",
+    "combination",
+    "feature_cache",
     "calibration",
     "max_false_alarms",
     "seed",
@@ -79,7 +96,11 @@ def add_training_flags(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--recipe", default="fast", help="fast (default), paper, authors")
     add("--objective", default="igd", help="igd (default), mse, rec, rec+gac, dsvdd, dsvdd-soft, dsvdd+rec, authors")
-    add("--scales", type=lambda text: tuple(text.split(",")), help="global, local, or global,local (default: the recipe's)")
+    add(
+        "--scales",
+        type=lambda text: tuple(text.split(",")),
+        help="of global, local, pixel, such as global,pixel (default: the recipe's)",
+    )
     add("--image-size", type=int, help="side of the square the model sees (default: 32 for small images, else 256)")
     add(
         "--fit", dest="fit_to", choices=("resize", "crop", "letterbox"), help="how images become that square (default: resize)"
@@ -89,6 +110,11 @@ def add_training_flags(command: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, help="default: the recipe's")
     add("--learning-rate", type=float, help="default: the recipe's")
     add("--width", type=int, help="channels of the networks' first stage (default: the recipe's)")
+    add("--pretrain", help="scratch, imagenet, distill, contrastive, or a file of igd pretrain (default: the recipe's)")
+    add("--backbone", default="efficientnet_lite0", help="network with ImageNet weights (default: %(default)s)")
+    add("--weights", type=Path, help="file with the backbone's weights, .safetensors or .pth (default: those installed)")
+    add("--combination", choices=("calibrated", "sum"), help="how scales are added up (default: the recipe's)")
+    add("--feature-cache", type=Path, help="folder to keep the backbone's features of the images in (default: nowhere)")
     add("--calibration", type=float, default=0.2, help="share of the images held out for the threshold (default: 0.2)")
     add("--max-false-alarms", type=float, help="accepted share of false alarms (default: 0.05, or what is possible)")
     add("--seed", type=int, default=0)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from igd.data.store import Pixels, take
 from igd.method.similarity import gaussian_matrix
 
 RGB_MEAN, RGB_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as MS-SSIM's pixel range assumes
@@ -26,18 +27,20 @@ class PatchSamples:
     With `side` equal to the image's, a 'patch' is the whole image: the global model is the case of one patch an image.
     """
 
-    def __init__(self, pixels: Tensor, side: int, stride: int) -> None:
-        self.patches = pixels.unfold(2, side, stride).unfold(3, side, stride)  # a view: (n, c, rows, columns, side, side)
-        self.rows, self.columns = self.patches.shape[2:4]
+    def __init__(self, pixels: Pixels, side: int, stride: int) -> None:
+        self.pixels, self.side, self.stride = pixels, side, stride
+        self.rows, self.columns = ((length - side) // stride + 1 for length in pixels.shape[2:])
 
     def __len__(self) -> int:
-        return len(self.patches) * self.rows * self.columns
+        return len(self.pixels) * self.rows * self.columns
 
     def __getitem__(self, indices: Tensor) -> Tensor:
-        image = indices // (self.rows * self.columns)
         row = indices // self.columns % self.rows
         column = indices % self.columns
-        return normalise(self.patches[image, :, row, column])
+        # Only the images that the batch needs, each read once however many of its patches are in it.
+        numbers, image = (indices // (self.rows * self.columns)).unique(return_inverse=True)
+        patches = take(self.pixels, numbers).unfold(2, self.side, self.stride).unfold(3, self.side, self.stride)  # a view
+        return normalise(patches[image, :, row, column])
 
 
 def mirrored(pixels: Tensor, margin: int) -> Tensor:
@@ -66,3 +69,17 @@ def smooth(maps: Tensor, sigma: float) -> Tensor:
     window = 2 * round(4 * sigma) + 1
     rows, columns = (gaussian_matrix(length, window, sigma).to(maps) for length in maps.shape[-2:])
     return rows @ maps @ columns.T
+
+
+def cut_patches(pixels: Pixels, side: int, seed: int, most: int = 20_000) -> Tensor:
+    """Random patches of images, 8-bit (n, c, side, side): as many as there are places half a patch apart, `most` at most."""
+    chance = torch.Generator().manual_seed(seed)
+    height, width = pixels.shape[2:]
+    count = min(most, len(pixels) * max(1, 2 * height // side - 1) * max(1, 2 * width // side - 1))
+    numbers = torch.randint(len(pixels), (count,), generator=chance).sort().values
+    rows = torch.randint(height - side + 1, (count,), generator=chance).tolist()
+    columns = torch.randint(width - side + 1, (count,), generator=chance).tolist()
+    patches = torch.empty(count, pixels.shape[1], side, side, dtype=torch.uint8)
+    for place, (number, row, column) in enumerate(zip(numbers.split(1), rows, columns, strict=True)):
+        patches[place] = take(pixels, number)[0, :, row : row + side, column : column + side]
+    return patches

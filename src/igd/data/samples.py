@@ -37,10 +37,17 @@ class Sample:
         if self.mask is None:
             return None if self.label else np.zeros(size[::-1], dtype=bool)
         name = self.mask if isinstance(self.mask, Path) else self.identifier
-        mask = np.asarray(read_image(self.mask).convert("L")) > 0 if isinstance(self.mask, Path) else self.mask
+        mask = _read_mask(self.mask) if isinstance(self.mask, Path) else self.mask
         height, width = mask.shape
         if (width, height) != size:
             raise UserError(f"{name}: the mask is {width}x{height}, its image {size[0]}x{size[1]}; they must be of one size")
         if not mask.any():
             raise UserError(f"{name}: the mask of an anomalous image marks no pixel; draw it, or delete it")
         return mask
+
+
+def _read_mask(path: Path) -> NDArray[np.bool_]:
+    """Marked pixels are those that are not black; in a JPEG, whose black is not quite black, those that are light."""
+    black = 127 if path.suffix.lower() in (".jpg", ".jpeg") else 0
+    marked: NDArray[np.bool_] = np.asarray(read_image(path).convert("L")) > black
+    return marked

@@ -1,4 +1,4 @@
-"""What people have (a folder, a list of files, arrays) as images to learn from or to judge."""
+"""What people have (a folder, a list of files, arrays, a data set) as images to learn from or to judge, decoded once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from igd.data.dataset import Dataset
 from igd.data.geometry import Geometry
 from igd.data.images import UnreadableImage, find_images, in_parallel, read_image
 from igd.data.samples import Sample
+from igd.data.store import HELD, Pixels, Selection, keep_pixels
 from igd.errors import UserError
 from igd.progress import Progress
-
-NORMAL_NAMES = ("good", "normal")
-NOT_KINDS = ("ground_truth", "train")  # folders beside those of test images
 
 
 @dataclass(frozen=True)
@@ -31,15 +30,18 @@ class Source:
     names: list[str]
     read: Callable[[int], Image.Image]
     described: str  # for error messages: 'parts/good', 'the array'
+    protocols: list[dict[str, Any]] = field(default_factory=list)  # what was done to the data set they come from
 
     def __len__(self) -> int:
         return len(self.names)
 
 
 def as_source(images: Any) -> Source:
-    """A folder, a file, a list of files, an array (n, h, w[, 3]) or a list of arrays, behind one interface."""
+    """A folder, a file, a list of files, arrays or samples, an array (n, h, w[, 3]), or a data set's training images."""
     if isinstance(images, Source):
         return images
+    if isinstance(images, Dataset):
+        return _samples(images.training_samples(), images.described, [step.to_json() for step in images.steps])
     if isinstance(images, str | Path):
         return _files(find_images(Path(images)), str(images))
     if isinstance(images, np.ndarray):
@@ -49,7 +51,7 @@ def as_source(images: Any) -> Source:
         if listed and all(isinstance(item, str | Path) for item in listed):
             return _files([Path(item) for item in listed], "the list of files")
         if listed and all(isinstance(item, Sample) for item in listed):
-            return Source([sample.identifier for sample in listed], lambda n: listed[n].read(), "the list of samples")
+            return _samples(listed, "the list of samples", [])
         if all(isinstance(item, np.ndarray) for item in listed):
             return _arrays(listed, "the list of arrays")
     raise UserError(
@@ -62,7 +64,18 @@ def _files(paths: list[Path], described: str) -> Source:
     return Source([str(path) for path in paths], lambda n: read_image(paths[n]), described)
 
 
+def _samples(samples: list[Sample], described: str, protocols: list[dict[str, Any]]) -> Source:
+    return Source([sample.identifier for sample in samples], lambda n: samples[n].read(), described, protocols)
+
+
 def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> Source:
+    check_image_arrays(arrays, described)
+    names = [str(number) for number in range(len(arrays))]
+    return Source(names, lambda n: Image.fromarray(to_bytes(arrays[n], described)), described)
+
+
+def check_image_arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> None:
+    """Refuse what does not have the shape of images, or is partly grey and partly in colour."""
     if isinstance(arrays, np.ndarray) and arrays.ndim not in (3, 4):
         raise UserError(
             f"{described}: shape {arrays.shape} is not (n, height, width) or (n, height, width, 3); "
@@ -73,8 +86,6 @@ def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> So
             raise UserError(f"{described}: an image of shape {array.shape} is not (height, width) or (height, width, 3)")
     if len({array.ndim == 3 and array.shape[2] == 3 for array in arrays}) > 1:
         raise UserError(f"{described}: holds grey and colour images; convert them all to one kind")
-    names = [str(number) for number in range(len(arrays))]
-    return Source(names, lambda n: Image.fromarray(to_bytes(arrays[n], described)), described)
 
 
 def to_bytes(array: NDArray[Any], described: str) -> NDArray[np.uint8]:
@@ -96,7 +107,7 @@ def to_bytes(array: NDArray[Any], described: str) -> NDArray[np.uint8]:
 class ImageSet:
     """Decoded images at the size the model looks at."""
 
-    pixels: Tensor  # uint8, (n, channels, side, side)
+    pixels: Pixels  # uint8, (n, channels, side, side)
     names: list[str]
     sizes: list[tuple[int, int]]  # width and height of each original
     skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
@@ -105,25 +116,35 @@ class ImageSet:
         return len(self.names)
 
     def subset(self, numbers: Tensor) -> ImageSet:
-        return ImageSet(self.pixels[numbers], [self.names[n] for n in numbers], [self.sizes[n] for n in numbers])
+        """Some of the images; their pixels are not copied."""
+        return ImageSet(Selection(self.pixels, numbers), [self.names[n] for n in numbers], [self.sizes[n] for n in numbers])
 
 
-def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress: Progress) -> ImageSet:
-    """Decode every image once, in parallel. An unreadable one is named and left out or, if `strict`, refused."""
-    squares, names, sizes, skipped = [], [], [], []
-    for name, decoded in progress.track(_squares(source, geometry), len(source), "reading images"):
-        if isinstance(decoded, UnreadableImage):
-            if strict:
-                raise decoded
-            skipped.append(str(decoded))
-            continue
-        square, size = decoded
-        squares.append(square)
-        names.append(name)
-        sizes.append(size)
-    if not squares:
+def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress: Progress, held: int = HELD) -> ImageSet:
+    """Decode every image once, in parallel. An unreadable one is named and left out or, if `strict`, refused.
+
+    Up to `held` bytes the pixels stay in memory, above in a temporary file.
+    """
+    names: list[str] = []
+    sizes: list[tuple[int, int]] = []
+    skipped: list[str] = []
+
+    def readable() -> Iterator[NDArray[np.uint8]]:
+        for name, decoded in progress.track(_squares(source, geometry), len(source), "reading images"):
+            if isinstance(decoded, UnreadableImage):
+                if strict:
+                    raise decoded
+                skipped.append(str(decoded))
+                continue
+            square, size = decoded
+            names.append(name)
+            sizes.append(size)
+            yield square
+
+    pixels = keep_pixels(readable(), len(source), held=held)
+    if not names:
         raise UserError(f"{source.described}: none of the {len(source)} images can be read; the first: {skipped[0]}")
-    return ImageSet(stack(squares), names, sizes, skipped)
+    return ImageSet(pixels, names, sizes, skipped)
 
 
 def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
@@ -153,29 +174,3 @@ def check_one_size(images: ImageSet, source: Source) -> None:
             f"{source.described}: images of {len(sizes)} different sizes ({count} are {usual[0]}x{usual[1]}, but {example} is "
             f"{other[0]}x{other[1]}); if that is right, say how they become one size: resize, crop or letterbox (--fit)"
         )
-
-
-def training_folder(path: Path) -> Path:
-    """`path`, or the normal training images in it where it is a category in MVTec's layout."""
-    normal = path / "train" / "good"
-    return normal if normal.is_dir() else path
-
-
-def labelled_samples(path: Path) -> list[Sample]:
-    """Test images in MVTec's layout: test/good, test/<defect>, ground_truth/<defect>/*_mask.png."""
-    if not path.is_dir():
-        raise UserError(f"{path}: no such folder")
-    test = path / "test" if (path / "test").is_dir() else path
-    kinds = sorted(folder for folder in test.iterdir() if folder.is_dir() and folder.name not in NOT_KINDS)
-    if not any(folder.name in NORMAL_NAMES for folder in kinds):
-        raise UserError(f"{path}: no folder of normal test images found (looked for {test / 'good'})")
-    if all(folder.name in NORMAL_NAMES for folder in kinds):
-        raise UserError(f"{path}: no folder of anomalous test images beside {test / kinds[0].name}; AUC needs both kinds")
-    masks = path / "ground_truth" if (path / "ground_truth").is_dir() else test.parent / "ground_truth"
-    samples = []
-    for folder in kinds:
-        for image in find_images(folder):
-            mask = masks / folder.name / f"{image.stem}_mask.png"
-            label = int(folder.name not in NORMAL_NAMES)
-            samples.append(Sample(str(image), image, folder.name, label, mask if mask.is_file() else None))
-    return samples

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from igd.data.samples import Sample
 from igd.data.sources import as_source
 from igd.detector import IGD
 from igd.errors import UserError
-from igd.evaluation.metrics import PixelMetrics, image_metrics
+from igd.evaluation.confidence import Interval, ranking_intervals, rate_interval
+from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
 from igd.progress import Progress
 
 
@@ -49,13 +51,26 @@ def evaluate(detector: IGD, samples: list[Sample], progress: Progress | None = N
     labels = np.array([each.sample.label for each in judged])
     scores = np.array([each.score for each in judged])
     metrics = {
-        **image_metrics(labels, scores),
+        **image_metrics(labels, scores, detector.threshold_),
         **pixels.results(),
         "n_normal": int((labels == 0).sum()),
         "n_anomalous": int(labels.sum()),
         "n_masks": sum(sample.mask is not None for sample in samples),
-        "false_alarm_rate": float(np.mean([each.is_anomalous for each in judged if not each.sample.label])),
-        "miss_rate": float(np.mean([not each.is_anomalous for each in judged if each.sample.label])),
         "promised_false_alarm_rate": detector.false_alarm_rate_,
+        "intervals_95": _intervals(labels, scores, detector.threshold_),
     }
-    return Evaluation(metrics, judged)
+    reason = why_undefined(labels)
+    return Evaluation(metrics if reason is None else {**metrics, "undefined": reason}, judged)
+
+
+def _intervals(labels: NDArray[np.int64], scores: Floats, threshold: float) -> dict[str, Interval]:
+    """95 % confidence intervals of the image metrics that are defined.
+
+    Pixel metrics have none: a histogram of 2^16 values for each image would be needed to resample images.
+    """
+    intervals = {} if why_undefined(labels) else ranking_intervals(labels, scores)
+    alarms = scores > threshold
+    for name, mistakes in (("false_alarm_rate", alarms[labels == 0]), ("miss_rate", ~alarms[labels == 1])):
+        if len(mistakes):
+            intervals[name] = rate_interval(int(mistakes.sum()), len(mistakes))
+    return intervals

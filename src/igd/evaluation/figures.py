@@ -1,4 +1,4 @@
-"""Curves and histograms as small SVG pictures, coloured by the page's style sheet (classes `a`, `b`, `c`, ...)."""
+"""Curves, histograms and points as small SVG pictures, coloured by the page's style sheet (classes `a`, `b`, `c`, ...)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-WIDTH, HEIGHT = 420, 280
+WIDTH, HEIGHT = 360, 260  # about as wide as it is shown, so that text keeps its size
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 44
+POINT_STYLES = "bacdefg"  # of the kinds in a map of points; normal ones come first and are blue as in the histogram
+LEGEND_LINE = 20
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,31 @@ def histogram(groups: dict[str, NDArray[np.float64]], threshold: float, x_label:
     at = f"{axes.x(threshold):.1f}"
     shapes.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
     return axes.draw(shapes)
+
+
+def points(places: NDArray[np.float64], kinds: Sequence[str], order: Sequence[str], description: str) -> str:
+    """Points on a plane whose axes mean nothing, each in colour and shape of its kind; kinds beyond the seventh share one."""
+    named = list(order) if len(order) <= len(POINT_STYLES) else [*order[: len(POINT_STYLES) - 1], "other kinds"]
+    shown = [kind if kind in named else "other kinds" for kind in kinds]
+    low, high = places.min(axis=0), places.max(axis=0)
+    scaled = 10 + (places - low) / np.maximum(high - low, 1e-12) * (WIDTH - 20, HEIGHT - 20)
+    parts = [_point(x, y, named.index(kind)) for (x, y), kind in zip(scaled, shown, strict=True)]
+    for number, name in enumerate(named):
+        y = HEIGHT + LEGEND_LINE * (number + 0.5)
+        parts.append(_point(12, y, number))
+        parts.append(f'<text x="26" y="{y + 4:.1f}">{escape(name)} ({shown.count(name)})</text>')
+    height = HEIGHT + LEGEND_LINE * len(named) + 4
+    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(description)}">{"".join(parts)}</svg>'
+
+
+def _point(x: float, y: float, number: int) -> str:
+    """A mark of the number's colour and shape: not everyone sees all colours."""
+    style = f'class="point {POINT_STYLES[number]}"'
+    if number % 4 == 0:
+        return f'<circle {style} cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+    corners = {1: ((-4, 3), (4, 3), (0, -5)), 2: ((-3, -3), (3, -3), (3, 3), (-3, 3)), 3: ((0, -5), (4, 0), (0, 5), (-4, 0))}
+    outline = " ".join(f"{x + right:.1f},{y + down:.1f}" for right, down in corners[number % 4])
+    return f'<polygon {style} points="{outline}"/>'
 
 
 def _legend(number: int, name: str, style: str) -> str:

@@ -11,20 +11,49 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
 BINS = 2**16
 FALSE_POSITIVES = 0.3  # AUPRO's limit
 Floats = NDArray[np.float64]
 
 
-def image_metrics(labels: NDArray[np.int64], scores: Floats) -> dict[str, float]:
-    """Detection: how well the score tells anomalous images (1) from normal ones (0)."""
+def image_metrics(labels: NDArray[np.int64], scores: Floats, threshold: float) -> dict[str, float | None]:
+    """Detection: how well the score tells anomalous images (1) from normal ones (0), and what the threshold makes of it.
+
+    A metric that compares the two kinds is None where one is missing; `why_undefined` says which.
+    """
+    anomalous, alarms = labels == 1, scores > threshold
+    both = why_undefined(labels) is None
     return {
-        "image_auroc": float(roc_auc_score(labels, scores)),
-        "average_precision": float(average_precision_score(labels, scores)),
-        "accuracy_at_half": float(((scores > 0.5) == labels).mean()),
+        "image_auroc": float(roc_auc_score(labels, scores)) if both else None,
+        "average_precision": float(average_precision_score(labels, scores)) if both else None,
+        "accuracy_at_half": float(((scores > 0.5) == anomalous).mean()),
+        "f1_best": _best_f1(labels, scores) if both else None,
+        "f1_at_threshold": _f1((alarms & anomalous).sum(), alarms.sum(), anomalous.sum()) if both else None,
+        "false_alarm_rate": float(alarms[~anomalous].mean()) if not anomalous.all() else None,
+        "miss_rate": float(1 - alarms[anomalous].mean()) if anomalous.any() else None,
     }
+
+
+def why_undefined(labels: NDArray[np.int64]) -> str | None:
+    """Why metrics that compare normal and anomalous images can't be had; None where they can."""
+    if (labels == 1).all():
+        return f"all {len(labels)} test images are anomalous; AUROC, average precision and F1 need normal ones too"
+    if (labels == 0).all():
+        return f"all {len(labels)} test images are normal; AUROC, average precision and F1 need anomalous ones too"
+    return None
+
+
+def _best_f1(labels: NDArray[np.int64], scores: Floats) -> float:
+    """F1 at the threshold that suits these very images best: an upper limit, not a promise."""
+    precision, recall, _ = precision_recall_curve(labels, scores)
+    return float((2 * precision * recall / np.maximum(precision + recall, 1e-12)).max())
+
+
+def _f1(found: float, alarms: float, anomalous: float) -> float:
+    """2 TP / (alarms + anomalous): the harmonic mean of precision and recall, 0 where both are."""
+    return float(2 * found / (alarms + anomalous))
 
 
 @dataclass
@@ -55,12 +84,13 @@ class PixelMetrics:
         self.region_count += count
 
     def results(self) -> dict[str, float | None]:
-        """Pooled and per-image pixel AUROC, and AUPRO; None where no image has a mask."""
+        """Pooled and per-image pixel AUROC, AUPRO and the best pixel F1; None where no image has a mask."""
         known = bool(self.anomalous.any() and self.normal.any())
         return {
             "pixel_auroc": _auroc(self.normal, self.anomalous) if known else None,
             "pixel_auroc_per_image": float(np.mean(self.image_aurocs)) if self.image_aurocs else None,
             "aupro": self._aupro() if known else None,
+            "pixel_f1_best": self._best_f1() if known else None,
         }
 
     def _aupro(self) -> float:
@@ -71,6 +101,12 @@ class PixelMetrics:
         x = np.append(false_positives[kept], FALSE_POSITIVES)
         y = np.append(overlap[kept], at_limit)
         return float(np.trapezoid(y, x) / FALSE_POSITIVES)
+
+    def _best_f1(self) -> float:
+        """F1 of the pixels of all images together, at the threshold that suits them best."""
+        found = np.cumsum(self.anomalous[::-1])
+        called = found + np.cumsum(self.normal[::-1])
+        return float((2 * found / (called + found[-1])).max())
 
 
 def _histogram(values: NDArray[np.int64]) -> Floats:

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment
-from PIL import Image
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from igd.detector import IGD, Prediction
 from igd.evaluation import figures
 from igd.evaluation.evaluate import Evaluation, Judged
+from igd.evaluation.latents import latent_planes
+from igd.evaluation.metrics import why_undefined
 from igd.evaluation.overlay import overlay
-from igd.files import write_text
+from igd.evaluation.page import data_uri, write_page
 from igd.method.em import RECORDED
 
-THUMBNAIL = 320  # pixels
 SHOWN = 6  # images in a gallery
 
 
 def write_report(path: Path, detector: IGD, evaluation: Evaluation, title: str) -> None:
     """Write the page; its pictures are inside it."""
-    template = Environment(autoescape=True).from_string((files("igd.evaluation") / "report.html.j2").read_text())
-    write_text(path, template.render(_contents(detector, evaluation, title)))
+    write_page(path, "report.html.j2", _contents(detector, evaluation, title))
 
 
 def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, Any]:
@@ -39,8 +34,9 @@ def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, An
         "subtitle": f"{metrics['n_normal']} normal and {metrics['n_anomalous']} anomalous test images; "
         f"recipe {detector.recipe}, objective {detector.objective}, seed {detector.seed}; "
         f"alarms at a promised false-alarm rate of {rate:.3g}",
-        "numbers": [(name, "-" if metrics[key] is None else f"{metrics[key]:.3f}") for name, key in NUMBERS],
-        "charts": [*_score_charts(detector, judged), *_training_charts(detector)],
+        "undefined": metrics.get("undefined"),
+        "numbers": [_number(metrics, name, key) for name, key in NUMBERS],
+        "charts": [*_score_charts(detector, judged), *_latent_charts(detector, judged), *_training_charts(detector)],
         "defects": _defect_rows(judged),
         "galleries": _galleries(detector, judged),
         "provenance": _provenance(detector),
@@ -50,58 +46,81 @@ def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, An
 NUMBERS = (
     ("image AUROC", "image_auroc"),
     ("average precision", "average_precision"),
+    ("F1 at the threshold", "f1_at_threshold"),
+    ("F1, best possible", "f1_best"),
     ("pixel AUROC, pooled", "pixel_auroc"),
     ("pixel AUROC, per image", "pixel_auroc_per_image"),
     ("AUPRO (30 %)", "aupro"),
+    ("pixel F1, best possible", "pixel_f1_best"),
     ("false alarms", "false_alarm_rate"),
     ("missed", "miss_rate"),
     ("accuracy at 0.5", "accuracy_at_half"),
 )
 
 
+def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
+    low_high = metrics["intervals_95"].get(key)
+    return {
+        "name": name,
+        "value": "-" if metrics[key] is None else f"{metrics[key]:.3f}",
+        "interval": "{:.3f} to {:.3f}".format(*low_high) if low_high else "",
+    }
+
+
 def _score_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]:
     labels = np.array([each.sample.label for each in judged])
     scores = np.array([each.score for each in judged])
+    groups = {"anomalous": scores[labels == 1], "normal": scores[labels == 0]}
+    histogram = figures.histogram(groups, detector.threshold_, "score", "score histogram")
+    charts = [("Scores; the dashed line is the threshold.", histogram)]
+    if why_undefined(labels):
+        return charts
     false_positives, true_positives, _ = roc_curve(labels, scores)
     precision, recall, _ = precision_recall_curve(labels, scores)
-    groups = {"anomalous": scores[labels == 1], "normal": scores[labels == 0]}
+    receiver = figures.curve(false_positives, true_positives, "false alarms", "defects found", "ROC curve", diagonal=True)
+    trade = figures.curve(recall, precision, "defects found", "share of alarms that are right", "PR curve")
+    return [*charts, ("Receiver operating characteristic.", receiver), ("Precision and recall.", trade)]
+
+
+def _latent_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]:
+    shown, planes = latent_planes(detector, [each.sample for each in judged])
+    kinds = [sample.kind for sample in shown]
+    order = _kinds(judged)
+    caption = "Latents of the {} model (t-SNE): near is alike, far and axes mean nothing."
     return [
-        (
-            "Scores; the dashed line is the threshold.",
-            figures.histogram(groups, detector.threshold_, "score", "score histogram"),
-        ),
-        (
-            "Receiver operating characteristic.",
-            figures.curve(false_positives, true_positives, "false alarms", "defects found", "ROC curve", diagonal=True),
-        ),
-        (
-            "Precision and recall.",
-            figures.curve(recall, precision, "defects found", "share of alarms that are right", "PR curve"),
-        ),
+        (caption.format(name), figures.points(places, kinds, order, f"latents of the {name} model"))
+        for name, places in planes.items()
     ]
 
 
 def _training_charts(detector: IGD) -> list[tuple[str, str]]:
     charts = []
     for scale in detector.scales_:
-        assert scale.history is not None
+        if scale.history is None:
+            continue
         history = scale.history.double().numpy()
         window = max(1, len(history) // 100)
         usable = history[: len(history) // window * window].reshape(-1, window, len(RECORDED)).mean(axis=1)
         series = {name: usable[:, number] for number, name in enumerate(RECORDED[:4]) if usable[:, number].any()}
-        picture = figures.lines(series, f"steps / {window}", "loss", "training losses")
+        picture = figures.lines(series, "steps" if window == 1 else f"steps / {window}", "loss", "training losses")
         charts.append((f"Training of the {scale.settings.name} model.", picture))
     return charts
+
+
+def _kinds(judged: list[Judged]) -> list[str]:
+    """Normal kinds first, then by name."""
+    labels = {each.sample.kind: each.sample.label for each in judged}
+    return sorted(labels, key=lambda kind: (labels[kind], kind))
 
 
 def _defect_rows(judged: list[Judged]) -> list[list[str]]:
     good = [each.score for each in judged if not each.sample.label]
     rows = []
-    for kind in sorted({each.sample.kind for each in judged}, key=lambda name: (name not in ("good", "normal"), name)):
+    for kind in _kinds(judged):
         own = [each for each in judged if each.sample.kind == kind]
         scores = [each.score for each in own]
         area = "-"
-        if own[0].sample.label:
+        if own[0].sample.label and good:
             area = f"{roc_auc_score([0] * len(good) + [1] * len(scores), good + scores):.3f}"
         called = sum(each.is_anomalous for each in own)
         rows.append([kind, str(len(own)), f"{called} of {len(own)}", f"{np.mean(scores):.3f}", area])
@@ -142,17 +161,9 @@ def _card(detector: IGD, judged: Judged) -> dict[str, Any]:
         "score": judged.score,
         "p_value": judged.p_value,
         "is_anomalous": judged.is_anomalous,
-        "image": _data_uri(image),
-        "overlay": _data_uri(coloured),
+        "image": data_uri(image),
+        "overlay": data_uri(coloured),
     }
-
-
-def _data_uri(image: Image.Image) -> str:
-    small = image.copy()
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
-    buffer = io.BytesIO()
-    small.save(buffer, format="WEBP", quality=85)
-    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def _provenance(detector: IGD) -> list[tuple[str, Any]]:

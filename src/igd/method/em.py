@@ -27,10 +27,16 @@ MEASURED_SAMPLES = 64  # enough for the statistics of the normalisation layers
 
 
 class Samples(Protocol):
-    """What training needs of a set of images: how many, and a batch of them as a float tensor."""
+    """What training needs of a set of images: how many, a batch of them as a float tensor, and what the encoder sees of it."""
 
     def __len__(self) -> int: ...
+
     def __getitem__(self, indices: Tensor, /) -> Tensor: ...
+
+    def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> Tensor | None:
+        """Features that a frozen backbone made of these images, or of those marked in `mirrored` turned over; None: the
+        encoder sees the images themselves."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,9 @@ class TrainingState:
 
 def start_training(autoencoder: AutoEncoder, critic: Critic, samples: Samples, training: Training) -> TrainingState:
     """A state at step 0, with the normalisation layers' statistics measured on the first samples of the first epoch."""
-    first = samples[epoch_order(training, len(samples), 0)[:MEASURED_SAMPLES]]
-    measure_statistics(autoencoder, first)
+    first = epoch_order(training, len(samples), 0)[:MEASURED_SAMPLES]
+    seen = samples.seen(first)
+    measure_statistics(autoencoder, samples[first] if seen is None else seen)
     return TrainingState(
         autoencoder,
         critic,
@@ -108,7 +115,8 @@ def train(
 
     def encoded(order: Tensor) -> Iterable[Tensor]:
         for indices in _share(order, fabric).split(training.batch_size):
-            yield autoencoder(fabric.to_device(samples[indices]), decode=False).latent
+            seen = samples.seen(indices)
+            yield autoencoder(fabric.to_device(samples[indices] if seen is None else seen), decode=False).latent
 
     for step in range(first_step, total_steps):
         epoch, position = divmod(step, steps_in_epoch)
@@ -122,12 +130,16 @@ def train(
 
         # M-step: encode once, decode once, and let the critic look once at each image.
         chance = generator(training.seed, "step", step)
-        image = fabric.to_device(samples[_share(order.tensor_split(steps_in_epoch)[position], fabric)])
-        if training.flip:
-            image = torch.where(draw_zeta(len(image), chance).to(image).view(-1, 1, 1, 1) < 0.5, image.flip(-1), image)
+        indices = _share(order.tensor_split(steps_in_epoch)[position], fabric)
+        image = fabric.to_device(samples[indices])
+        mirrored = draw_zeta(len(image), chance) < 0.5 if training.flip else None
+        if mirrored is not None:
+            image = torch.where(mirrored.to(image.device).view(-1, 1, 1, 1), image.flip(-1), image)
+        features = samples.seen(indices, mirrored)
+        seen = image if features is None else fabric.to_device(features)
         alpha = draw_alpha(len(image), chance).to(image) if objective.interpolation else None
         limit = None if training.balance is None else training.balance * step / total_steps
-        decoded = autoencoder(image, alpha, objective.reconstruction is not None, limit)
+        decoded = autoencoder(seen, alpha, objective.reconstruction is not None, limit)
         predicted_alpha = critic(decoded.interpolation) if objective.interpolation else None
         if training.online_rate is not None:
             state.descriptor = online_e_step(decoded.latent, training.online_rate, objective, state.descriptor, fabric)

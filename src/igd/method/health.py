@@ -60,9 +60,9 @@ def check_training(state: TrainingState, before: dict[str, Tensor], objective: O
 
 
 @torch.no_grad()
-def check_decoder(autoencoder: AutoEncoder, image: Tensor, setting: Similarity) -> list[str]:
+def check_decoder(autoencoder: AutoEncoder, image: Tensor, seen: Tensor, setting: Similarity) -> list[str]:
     """A warning where another image's latent reconstructs an image as well as its own does."""
-    decoded = autoencoder(image)
+    decoded = autoencoder(seen)
     own = reconstruction_error(image, decoded.reconstruction, setting).mean().item()
     other = reconstruction_error(image.roll(1, dims=0), decoded.reconstruction, setting).mean().item()
     if own < POOR or own < IGNORED * other:

@@ -129,10 +129,10 @@ class ResNet18(nn.Module):
         super().__init__()
         if stem == "imagenet":
             self.conv1 = nn.Conv2d(channels, width, 7, 2, 3, bias=False)
-            self.pool: nn.Module = nn.MaxPool2d(3, 2, 1)
+            self.maxpool: nn.Module = nn.MaxPool2d(3, 2, 1)
         else:
             self.conv1 = nn.Conv2d(channels, width, 3, 2, 1, bias=False)
-            self.pool = nn.Identity()
+            self.maxpool = nn.Identity()
         self.bn1 = Normalisation(width, bias)
         outside = width
         for stage in range(STAGES):
@@ -140,26 +140,53 @@ class ResNet18(nn.Module):
             stride = 1 if stage == 0 else 2
             blocks = nn.Sequential(Block(inside, outside, stride, bias), Block(outside, outside, 1, bias))
             setattr(self, f"layer{stage + 1}", blocks)
+        self.channels = [width * 2 ** (block // 2) for block in range(2 * STAGES)]
         self.features = outside
         _initialise(self)
 
-    def forward(self, image: Tensor) -> Tensor:
-        feature: Tensor = self.pool(F.relu(self.bn1(self.conv1(image))))
+    def maps(self, image: Tensor) -> list[Tensor]:
+        """The output of every block, in order."""
+        feature, maps = self.maxpool(F.relu(self.bn1(self.conv1(image)))), []
         for stage in range(STAGES):
-            feature = getattr(self, f"layer{stage + 1}")(feature)
-        return feature.mean(dim=(2, 3))
+            for block in getattr(self, f"layer{stage + 1}"):
+                feature = block(feature)
+                maps.append(feature)
+        return maps
+
+    def end_after(self, last: int) -> None:
+        """Forget every layer behind block number `last`."""
+        for stage in range(STAGES):
+            blocks = getattr(self, f"layer{stage + 1}")
+            setattr(self, f"layer{stage + 1}", blocks[: max(0, last + 1 - 2 * stage)])
+
+    def pool(self, last: Tensor) -> Tensor:
+        """The vector made of the last block's output: (b, 8 width)."""
+        return last.mean(dim=(2, 3))
+
+    def forward(self, image: Tensor) -> Tensor:
+        return self.pool(self.maps(image)[-1])
+
+
+class UnitLength(nn.Module):
+    """Vectors (b, n) scaled to length 1: how much of a feature there is, whatever the contrast of the image."""
+
+    def forward(self, vector: Tensor) -> Tensor:
+        return F.normalize(vector, dim=1)
 
 
 class Encoder(nn.Module):
-    """z = f_psi(x): ResNet18 and a linear layer to the latent space."""
+    """z = f_psi(x): a backbone and a linear layer to the latent space.
 
-    def __init__(self, channels: int, width: int, latent_size: int, stem: Stem, bias: bool = True) -> None:
+    The backbone is ResNet18, or nothing much where what it sees are the features that a frozen one made of the image.
+    """
+
+    def __init__(self, backbone: nn.Module, features: int, latent_size: int, bias: bool = True) -> None:
         super().__init__()
-        self.backbone = ResNet18(channels, width, stem, bias)
-        self.linear = nn.Linear(self.backbone.features, latent_size, bias=bias)
+        self.backbone = backbone
+        self.linear = nn.Linear(features, latent_size, bias=bias)
 
-    def forward(self, image: Tensor) -> Tensor:
-        latent: Tensor = self.linear(self.backbone(image))
+    def forward(self, seen: Tensor) -> Tensor:
+        latent: Tensor = self.linear(self.backbone(seen))
         return latent
 
 
@@ -224,15 +251,24 @@ class Decoded(NamedTuple):
 class AutoEncoder(nn.Module):
     """Encoder and decoder of one model of the paper."""
 
-    def __init__(self, side: int, channels: int = 3, width: int = 64, latent_size: int = 128, bias: bool = True) -> None:
+    def __init__(
+        self,
+        side: int,
+        channels: int = 3,
+        width: int = 64,
+        latent_size: int = 128,
+        bias: bool = True,
+        features: int | None = None,  # length of the vectors that a frozen backbone makes; None: the encoder sees images
+    ) -> None:
         super().__init__()
         stem = stem_for(side)
-        self.encoder = Encoder(channels, width, latent_size, stem, bias)
+        backbone = ResNet18(channels, width, stem, bias) if features is None else UnitLength()
+        self.encoder = Encoder(backbone, features or 8 * width, latent_size, bias)
         self.decoder = Decoder(side, channels, width, latent_size, stem, bias)
 
-    def forward(self, image: Tensor, alpha: Tensor | None = None, decode: bool = True, limit: float | None = None) -> Decoded:
-        """Encode, decode and, given alpha, decode the interpolated latents in the same pass."""
-        latent = self.encoder(image)
+    def forward(self, seen: Tensor, alpha: Tensor | None = None, decode: bool = True, limit: float | None = None) -> Decoded:
+        """Encode images, or their features, decode and, given alpha, decode the interpolated latents in the same pass."""
+        latent = self.encoder(seen)
         if not decode:
             return Decoded(latent, None, None)
         latent, classified = share_latent(latent, limit)

@@ -1,0 +1,56 @@
+"""`igd audit`: which training images look least normal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from igd.cli.common import DONE, add_command, add_data_flags, progress_of, warnings_as_lines
+from igd.cli.train import TRAINING_FLAGS, add_training_flags
+
+NAMED = 10  # images, for people who look at the terminal
+
+
+def add(commands: Any) -> None:
+    command = add_command(
+        commands, "audit", run, "rank training images by how little normal they look", "igd audit parts/good"
+    )
+    command.add_argument("images", type=Path, help="folder of images that should be normal, or a data set (docs/data.md)")
+    command.add_argument("--out", type=Path, default=Path("igd-audit"), help="folder to write to (default: %(default)s)")
+    command.add_argument("--folds", type=int, default=3, help="models to train, each without its part (default: %(default)s)")
+    add_data_flags(command)
+    add_training_flags(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    from igd.data.protocols import apply_protocols
+    from igd.data.reading import read_dataset
+    from igd.detector import IGD
+    from igd.evaluation.audit import audit, rows, write_audit_page, write_audit_table
+    from igd.files import make_folder
+
+    out = make_folder(options.out)
+    dataset = apply_protocols(
+        read_dataset(options.images, root=options.root),
+        normal_class=options.normal_class,
+        fraction=1,
+        contaminated=options.contamination or 0,
+        seed=options.seed,
+    )
+    detector = IGD(**{name: getattr(options, name) for name in TRAINING_FLAGS})
+    with warnings_as_lines():
+        audited = audit(dataset, detector, options.folds, options.seed, progress_of(options))
+    made = f"recipe {options.recipe}, objective {options.objective}, seed {options.seed}"
+    subtitle = f"{len(audited)} images, each judged by one of {options.folds} models, the one that did not train on it; {made}"
+    write_audit_table(out / "audit.csv", audited)
+    write_audit_page(out / "audit.html", audited, f"Audit of {options.images}", subtitle)
+    if options.json:
+        for row in rows(audited):
+            print(json.dumps(row))
+        return DONE
+    for row in rows(audited)[:NAMED]:
+        print(f"{row['rank']:>4}  deviation {row['deviation']:6.1f}  p {row['p_value']:.4f}  {row['path']}")
+    print(f"all {len(audited)}: {out / 'audit.csv'}\nlook:  {(out / 'audit.html').resolve()}")
+    return DONE

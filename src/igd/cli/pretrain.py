@@ -1,0 +1,140 @@
+"""`igd pretrain`: an encoder of one's own, for `igd train --pretrain FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from igd.cli.common import DONE, add_command, add_data_flags, interruptible, progress_of
+from igd.errors import UserError
+
+if TYPE_CHECKING:
+    from igd.data.store import Pixels
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser("pretrain", help="make an encoder of one's own", description="Make an encoder of one's own.")
+    ways = parser.add_subparsers(title="ways", required=True, metavar="WAY")
+    distill = add_command(
+        ways,
+        "distill",
+        run_distill,
+        "learn to see what a large network sees",
+        "igd pretrain distill parts/good -o encoder.igd",
+    )
+    distill.add_argument(
+        "--teacher", default="efficientnet_lite0", help="network with ImageNet weights (default: %(default)s)"
+    )
+    distill.add_argument("--weights", type=Path, help="file with the teacher's weights (default: those installed)")
+    _add_common(distill)
+    contrast = add_command(
+        ways,
+        "contrastive",
+        run_contrastive,
+        "learn from the images alone",
+        "igd pretrain contrastive parts/good -o encoder.igd",
+    )
+    contrast.add_argument("--rotated", action="store_true", help="take turned images as further negatives")
+    _add_common(contrast)
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("images", type=Path, help="folder of images, or a data set (docs/data.md)")
+    add("-o", "--output", type=Path, required=True, help="the file to write, such as encoder.igd")
+    add("--recipe", default="fast", choices=("fast", "paper"), help="minutes (default) or the paper's numbers")
+    add("--steps", type=int, help="batches to train on (default: the recipe's)")
+    add("--batch-size", type=int, help="default: the recipe's")
+    add("--learning-rate", type=float, help="default: the recipe's")
+    add("--image-size", type=int, help="side of the images (default: 32 for small images, else 256)")
+    add("--patch", type=int, help="learn from patches of this side instead of whole images, for the local model")
+    add("--seed", type=int, default=0)
+    add_data_flags(command)
+
+
+def run_distill(options: argparse.Namespace) -> int:
+    from igd.files import check_writable
+    from igd.preparation import seen_side
+    from igd.pretraining.distillation import FAST, Distillation, distil
+    from igd.pretraining.encoders import save_encoder
+    from igd.pretraining.features import FrozenBackbone
+    from igd.pretraining.weights import load_backbone
+
+    check_writable(options.output)
+    started = time.time()
+    backbone = load_backbone(options.teacher, options.weights)
+    pixels = _pixels(options)
+    settings = _replaced(FAST if options.recipe == "fast" else Distillation(), options)
+    teacher = FrozenBackbone(backbone, seen_side(pixels.shape[-1], backbone), (), vector=True)
+    with interruptible() as stop:
+        made = distil(teacher, pixels, settings, progress_of(options), stop)
+    made_of = {"way": "distill", "teacher": options.teacher, "cosine": round(made.agreement, 4), **asdict(settings)}
+    provenance = {**made_of, "images": len(pixels), "seconds": round(time.time() - started, 1)}
+    save_encoder(options.output, made.encoder, provenance)
+    return _say(options, provenance, f"mean cosine with the teacher {made.agreement:.3f}")
+
+
+def run_contrastive(options: argparse.Namespace) -> int:
+    from igd.files import check_writable
+    from igd.pretraining.contrastive import FAST, Contrast, contrast
+    from igd.pretraining.encoders import save_encoder
+
+    check_writable(options.output)
+    started = time.time()
+    pixels = _pixels(options)
+    settings = _replaced(FAST if options.recipe == "fast" else Contrast(), options)
+    settings = replace(settings, rotated=options.rotated)
+    with interruptible() as stop:
+        made = contrast(pixels, settings, progress_of(options), stop)
+    last = made.losses[-max(1, len(made.losses) // 10) :].mean().item()
+    made_of = {"way": "contrastive", "loss": round(last, 4), **asdict(settings)}
+    provenance = {**made_of, "images": len(pixels), "seconds": round(time.time() - started, 1)}
+    save_encoder(options.output, made.encoder, provenance)
+    return _say(options, provenance, f"last loss {last:.3f}")
+
+
+def _pixels(options: argparse.Namespace) -> Pixels:
+    """The normal training images of a data set, decoded, or patches of them."""
+    from igd.data.pixels import cut_patches
+    from igd.data.protocols import apply_protocols
+    from igd.data.reading import read_dataset
+    from igd.data.sources import as_source
+    from igd.preparation import check_seed, decode_for_pretraining
+
+    check_seed(options.seed)
+    dataset = apply_protocols(
+        read_dataset(options.images, root=options.root),
+        normal_class=options.normal_class,
+        fraction=1,
+        contaminated=options.contamination or 0,
+        seed=options.seed,
+    )
+    pixels = decode_for_pretraining(as_source(dataset), options.image_size, progress_of(options))
+    if options.patch is None:
+        return pixels
+    if not 0 < options.patch <= pixels.shape[-1]:
+        raise UserError(f"--patch is {options.patch}; the images have {pixels.shape[-1]} pixels a side")
+    return cut_patches(pixels, options.patch, options.seed)
+
+
+def _replaced(settings: Any, options: argparse.Namespace) -> Any:
+    given = {name: getattr(options, name) for name in ("steps", "batch_size", "learning_rate")}
+    for name, value in given.items():
+        if value is not None and not 0 < value < float("inf"):
+            raise UserError(f"--{name.replace('_', '-')} is {value}; it must be a positive number")
+    return replace(settings, seed=options.seed, **{name: value for name, value in given.items() if value is not None})
+
+
+def _say(options: argparse.Namespace, provenance: dict[str, Any], outcome: str) -> int:
+    if options.json:
+        print(json.dumps({"encoder": str(options.output), **provenance}))
+    else:
+        print(
+            f"{options.output}: learnt from {provenance['images']} images in {provenance['seconds']:.0f} s; {outcome}; "
+            f"use it with: igd train ... --pretrain {options.output}"
+        )
+    return DONE

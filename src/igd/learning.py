@@ -1,0 +1,111 @@
+"""From images to trained scales: what a frozen backbone sees is computed once, then each scale learns from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from igd.checkpoint import Checkpoint
+from igd.data.store import Pixels
+from igd.errors import Interrupted, UserError
+from igd.method.em import TrainingState
+from igd.method.health import snapshot
+from igd.pixelscale import PixelScale
+from igd.pretraining.features import FrozenBackbone, remembered
+from igd.progress import Progress
+from igd.scale import Scale, SeenSamples
+
+CHECKPOINT_SECONDS = 30.0  # between two checkpoints
+AT_ONCE = 32  # images that the backbone looks at before progress is shown
+
+AnyModel = Scale | PixelScale
+Stop = Callable[[], bool]
+
+
+def see(
+    frozen: FrozenBackbone,
+    scales: list[AnyModel],
+    pixels: Pixels,
+    images: str,
+    cache: Path | None,
+    progress: Progress,
+    stop: Stop,
+) -> dict[str, Tensor]:
+    """Look at every image once: pixel scales learn on the way, of the others' features (and mirrored ones) a tensor each."""
+    trained = [scale for scale in scales if isinstance(scale, Scale)]
+    pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
+    described = {"images": images, "seen by": frozen.described, "scales": [_view_of(scale) for scale in trained]}
+
+    def look(turned: bool, wanted: list[Scale], learning: list[PixelScale]) -> dict[str, Tensor]:
+        seen_by: dict[str, list[Tensor]] = {scale.settings.name: [] for scale in wanted}
+        batches = torch.arange(len(pixels)).split(AT_ONCE)
+        for indices in progress.track(batches, len(batches), "looking at mirror images" if turned else "looking at images"):
+            if stop():
+                raise Interrupted("stopped")
+            seen = frozen(pixels[indices].flip(-1) if turned else pixels[indices])
+            for scale in wanted:
+                seen_by[scale.settings.name].append(scale.features_of(seen))
+            for pixel_scale in learning:
+                pixel_scale.update(seen)
+        return {name: torch.cat(parts) for name, parts in seen_by.items()}
+
+    def compute() -> dict[str, Tensor]:
+        flipped = [scale for scale in trained if scale.settings.training.flip]
+        learnt_now = pixelwise if not taught else []
+        taught.extend(learnt_now)
+        plain = look(False, trained, learnt_now)
+        turned = look(True, flipped, []) if flipped else {}
+        return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
+
+    taught: list[PixelScale] = []
+    features = remembered(cache, described, compute) if trained else {}
+    if pixelwise and not taught:
+        look(False, [], pixelwise)
+    for pixel_scale in pixelwise:
+        pixel_scale.finish()
+    return features
+
+
+def _view_of(scale: Scale) -> list[object]:
+    return [scale.settings.name, scale.settings.patch, scale.settings.stride, scale.settings.training.flip]
+
+
+def train_scale(
+    scale: Scale, samples: SeenSamples, saved: Checkpoint | None, device: str, precision: str, progress: Progress, stop: Stop
+) -> list[str]:
+    """Train one scale, from its checkpoint where there is one; returns warnings."""
+    state = scale.start(samples)
+    before = snapshot(state)
+    if saved:
+        saved.restore(scale.settings.name, state)
+    written = time.monotonic()
+
+    def after_step(state: TrainingState) -> None:
+        nonlocal written
+        last = state.history[state.step - 1]
+        progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
+        done = state.step == len(state.history)
+        stopping = stop()
+        if saved and (done or stopping or time.monotonic() - written > CHECKPOINT_SECONDS):
+            try:
+                saved.save(scale.settings.name, state)
+            except OSError as error:  # training goes on; what is in memory is not lost
+                progress.say(f"{saved.path}: no checkpoint written ({error})")
+            written = time.monotonic()
+        if stopping:
+            raise Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
+
+    try:
+        fabric = Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]
+    except Exception as error:  # whatever Fabric says about a device or a precision it can't have
+        raise UserError(f"device {device!r} with precision {precision!r} can't be used here: {error}") from None
+    progress.start(len(state.history), f"training {scale.settings.name} model", state.step)
+    try:
+        return scale.fit(state, before, samples, fabric, after_step)
+    finally:
+        progress.finish()

@@ -1,0 +1,123 @@
+"""The networks an encoder can be, behind one interface: the output of every block, and the vector after the last."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+import torch
+from torch import Tensor, nn
+
+from igd.data.pixels import RGB_MEAN, RGB_STD
+from igd.errors import UserError
+from igd.method.networks import ResNet18
+from igd.pretraining import efficientnet
+from igd.pretraining.efficientnet import EfficientNetLite
+
+
+class Network(Protocol):
+    """What a backbone's network can do."""
+
+    channels: list[int]  # of every block's output
+
+    def maps(self, image: Tensor) -> list[Tensor]:
+        """The output of every block."""
+        ...
+
+    def pool(self, last: Tensor) -> Tensor:
+        """The vector made of the last block's output, (b, features)."""
+        ...
+
+    def end_after(self, last: int) -> None:
+        """Forget every layer behind block number `last`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A network that igd knows how to build, and what its inputs look like."""
+
+    build: Callable[[], nn.Module]
+    features: int  # length of the vector
+    mean: tuple[float, ...]  # of the pixels, in [0, 1], that it was trained on
+    std: tuple[float, ...]
+    fine_blocks: tuple[int, ...]  # whose maps tell defects apart from what is usual at a position; 1/16 of the image's side
+    magnified: bool = True  # it was trained on large images and wants small ones enlarged; a student sees them as they are
+    ours: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda published: published  # published parameters as ours
+
+
+def _lite(name: str, fine_blocks: tuple[int, ...]) -> Kind:
+    width, depth = efficientnet.WIDTHS_AND_DEPTHS[name]
+    mean, std = (efficientnet.MEAN,) * 3, (efficientnet.STD,) * 3
+    return Kind(
+        lambda: EfficientNetLite(width, depth), efficientnet.HEAD, mean, std, fine_blocks, ours=efficientnet.folded_parameters
+    )
+
+
+def _resnet_parameters(published: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value for name, value in published.items() if not name.startswith("fc.")}
+
+
+KINDS = {
+    "efficientnet_lite0": _lite("efficientnet_lite0", (7, 10)),
+    "efficientnet_lite1": _lite("efficientnet_lite1", (10, 14)),
+    "efficientnet_lite2": _lite("efficientnet_lite2", (10, 14)),
+    "resnet18": Kind(lambda: ResNet18(3), 512, RGB_MEAN, RGB_STD, (4, 5), ours=_resnet_parameters),
+    "resnet18_small": Kind(lambda: ResNet18(3, stem="small"), 512, RGB_MEAN, RGB_STD, (6, 7), magnified=False),
+}
+DEFAULT = "efficientnet_lite0"
+
+
+def find_kind(name: str) -> Kind:
+    if name not in KINDS:
+        raise UserError(f"no backbone is called {name!r}; there are {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network with its weights: frozen from here on."""
+
+    name: str  # of its kind
+    network: nn.Module
+    origin: str  # where the weights came from, for people
+    identity: str  # SHA-256 of the parameters: of two backbones with the same one, the features are the same
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.name]
+
+    @property
+    def channels(self) -> list[int]:
+        return cast(Network, self.network).channels
+
+    def up_to(self, last: int) -> Backbone:
+        """The same without the layers behind block number `last`."""
+        network = copy.deepcopy(self.network)
+        cast(Network, network).end_after(last)
+        return replace(self, network=network)
+
+
+class View(nn.Module):
+    """The outputs of some blocks and, where wanted, the vector: what a detector needs of a network."""
+
+    def __init__(self, network: nn.Module, blocks: tuple[int, ...], vector: bool) -> None:
+        super().__init__()
+        self.network, self.blocks, self.vector = network, blocks, vector
+
+    def forward(self, image: Tensor) -> list[Tensor]:
+        network = cast(Network, self.network)
+        maps = network.maps(image)
+        seen = [maps[block] for block in self.blocks]
+        return [*seen, network.pool(maps[-1])] if self.vector else seen
+
+
+def prepared(pixels: Tensor, kind: Kind, side: int) -> Tensor:
+    """8-bit pixels (b, 1 or 3, h, w) as the network wants them: colour, of this side, normalised."""
+    image = pixels.float().expand(-1, 3, -1, -1)
+    if side != image.shape[-1]:
+        image = torch.nn.functional.interpolate(image, size=(side, side), mode="bicubic", align_corners=False).clamp(0, 255)
+    mean, std = (torch.tensor(values, device=image.device).view(1, 3, 1, 1) * 255 for values in (kind.mean, kind.std))
+    return (image - mean) / std

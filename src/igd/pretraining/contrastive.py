@@ -1,0 +1,111 @@
+"""Contrastive pre-training (SimCLR) on the normal images alone: two views of an image belong together, all others apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from igd.data.store import Pixels, take
+from igd.errors import Interrupted
+from igd.method.em import generator
+from igd.pretraining.augmentation import random_view, rotations
+from igd.pretraining.backbones import KINDS, Backbone
+from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.progress import Progress
+
+MEASURED = 64  # images for the statistics of the normalisation layers
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How to learn by contrast; the defaults are the paper's."""
+
+    epochs: int = 2000
+    steps: int | None = None  # length of the training whatever the number of images; None: `epochs` passes
+    batch_size: int = 32
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 0.1
+    temperature: float = 0.2
+    projection: int = 128  # length of the vectors that are compared
+    rotated: bool = False  # turned images as further negatives: what is upright becomes part of what is normal
+    seed: int = 0
+
+    def total_steps(self, images: int) -> int:
+        return self.epochs * -(-images // self.batch_size) if self.steps is None else self.steps
+
+
+FAST = Contrast(steps=1500, batch_size=64, learning_rate=0.05, weight_decay=5e-4)  # for minutes on a CPU
+
+
+@dataclass(frozen=True)
+class Contrasted:
+    """An encoder that learnt by contrast, and how its loss fell."""
+
+    encoder: Backbone
+    losses: Tensor  # (steps,)
+
+
+def nt_xent(one: Tensor, other: Tensor, temperature: float, further: Tensor | None = None) -> Tensor:
+    """Normalised temperature-scaled cross entropy of two views (b, p) of the same images; `further` rows are negatives.
+
+    Row i of one view is to be found among the 2b - 1 other rows, and among the further negatives, by row i of the other.
+    """
+    rows = F.normalize(torch.cat([one, other]), dim=1)
+    others = rows if further is None else torch.cat([rows, F.normalize(further, dim=1)])
+    logits = rows @ others.T / temperature
+    logits[torch.arange(len(rows)), torch.arange(len(rows))] = -torch.inf
+    partner = torch.arange(len(rows)).roll(len(one))
+    return F.cross_entropy(logits, partner)
+
+
+def contrast(
+    pixels: Pixels,
+    settings: Contrast,
+    progress: Progress,
+    stop: Callable[[], bool] = lambda: False,
+    watch: Callable[[int, Backbone], None] | None = None,  # sees the encoder now and then, for curves; it may not change it
+) -> Contrasted:
+    """Train an encoder on 8-bit images (n, c, side, side); its projection head is dropped afterwards."""
+    side = pixels.shape[-1]
+    name, network = fresh_encoder(side, take(pixels, torch.arange(min(MEASURED, len(pixels)))), settings.seed, "contrast")
+    features = KINDS[name].features
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        head = nn.Sequential(nn.Linear(features, features), nn.ReLU(), nn.Linear(features, settings.projection))
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (KINDS[name].mean, KINDS[name].std))
+    total = settings.total_steps(len(pixels))
+    optimizer = torch.optim.SGD(
+        [*network.parameters(), *head.parameters()],
+        settings.learning_rate,
+        settings.momentum,
+        weight_decay=settings.weight_decay,
+    )
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total)
+    losses = torch.zeros(total)
+    for step in progress.track(range(total), total, "learning by contrast"):
+        if stop():
+            raise Interrupted("stopped")
+        chance = generator(settings.seed, "contrast", step)
+        indices = torch.randperm(len(pixels), generator=chance)[: settings.batch_size]
+        image = take(pixels, indices).float().expand(-1, 3, -1, -1) / 255
+        views = [random_view(image, chance), random_view(image, chance)]
+        if settings.rotated:
+            views += rotations(random_view(image, chance))
+        batch = ((torch.cat(views) - mean) / std).contiguous(memory_format=torch.channels_last)
+        projected = head(network(batch))
+        one, other, further = projected.tensor_split((len(image), 2 * len(image)))
+        loss = nt_xent(one, other, settings.temperature, further if len(further) else None)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        losses[step] = loss.detach()
+        if watch:
+            watch(step + 1, Backbone(name, network, "unfinished", str(step)))
+    return Contrasted(frozen(name, network, f"learnt by contrast in {total} steps of {settings.batch_size} images"), losses)

@@ -1,0 +1,100 @@
+"""Distillation: a student encoder learns to give the vector that a frozen teacher gives, |s(x) - t(x)|^2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from igd.data.store import Pixels, take
+from igd.errors import Interrupted
+from igd.method.em import generator
+from igd.pretraining.backbones import KINDS, Backbone, prepared
+from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.pretraining.features import FrozenBackbone
+from igd.progress import Progress
+
+MEASURED = 64  # images for the statistics of the normalisation layers
+AT_ONCE = 64  # images the teacher looks at before progress is shown
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """How to distil; the defaults are the paper's."""
+
+    steps: int = 50_000
+    batch_size: int = 64
+    learning_rate: float = 1e-4
+    weight_decay: float = 1e-5
+    seed: int = 0
+
+
+FAST = Distillation(steps=1500, learning_rate=1e-3)  # for minutes on a CPU, with the rate falling to 0
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """A student, and how its vectors came closer to the teacher's."""
+
+    encoder: Backbone
+    losses: Tensor  # (steps,)
+    agreement: float  # mean cosine of the student's and the teacher's vectors of the training images
+
+
+def distil(
+    teacher: FrozenBackbone,
+    pixels: Pixels,
+    settings: Distillation,
+    progress: Progress,
+    stop: Callable[[], bool] = lambda: False,
+) -> Distilled:
+    """Train a student on 8-bit images (n, c, side, side).
+
+    Where the teacher's vectors have another length than the student's, a linear layer between them is dropped afterwards.
+    """
+    side = pixels.shape[-1]
+    target = teacher_vectors(teacher, pixels, progress, stop)
+    name, network = fresh_encoder(side, take(pixels, torch.arange(min(MEASURED, len(pixels)))), settings.seed, "student")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        same = KINDS[name].features == target.shape[1]
+        head: nn.Module = nn.Identity() if same else nn.Linear(KINDS[name].features, target.shape[1])
+    parameters = [*network.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
+    losses = torch.zeros(settings.steps)
+    for step in progress.track(range(settings.steps), settings.steps, "distilling"):
+        if stop():
+            raise Interrupted("stopped")
+        indices = torch.randint(len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step))
+        student = head(network(prepared(take(pixels, indices), KINDS[name], side)))
+        loss = (student - target[indices]).square().sum(dim=1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses[step] = loss.detach()
+    with torch.no_grad():
+        shown = torch.linspace(0, len(pixels) - 1, min(512, len(pixels))).long()
+        student = torch.cat([head(network(prepared(take(pixels, part), KINDS[name], side))) for part in shown.split(AT_ONCE)])
+        agreement = F.cosine_similarity(student, target[shown]).mean().item()
+    origin = f"distilled from {teacher.backbone.name} in {settings.steps} steps"
+    return Distilled(frozen(name, network, origin), losses, agreement)
+
+
+def teacher_vectors(
+    teacher: FrozenBackbone, pixels: Pixels, progress: Progress, stop: Callable[[], bool] = lambda: False
+) -> Tensor:
+    """What the teacher makes of every image, computed once: unit vectors (n, features)."""
+    vectors = []
+    batches = torch.arange(len(pixels)).split(AT_ONCE)
+    for indices in progress.track(batches, len(batches), "asking the teacher"):
+        if stop():
+            raise Interrupted("stopped")
+        vector = teacher(take(pixels, indices)).vector
+        assert vector is not None
+        vectors.append(F.normalize(vector, dim=1))
+    return torch.cat(vectors)

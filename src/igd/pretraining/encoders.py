@@ -1,0 +1,65 @@
+"""Encoders of one's own: a ResNet18 that was distilled or learnt by contrast, as a file that `--pretrain FILE` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from igd.errors import UserError
+from igd.files import read_tensors, write_tensors
+from igd.method.em import generator
+from igd.method.networks import measure_statistics
+from igd.pretraining.backbones import KINDS, Backbone, prepared
+from igd.pretraining.weights import build_backbone, identity
+from igd.version import __version__
+
+FORMAT = 1
+KIND = "encoder"
+
+
+def kind_for(side: int) -> str:
+    """The student for images of this side: small ones keep more of their few pixels."""
+    return "resnet18" if side > 64 else "resnet18_small"
+
+
+def fresh_encoder(side: int, first: Tensor, seed: int, purpose: str) -> tuple[str, nn.Module]:
+    """The name and network of an encoder with random weights, its normalisation measured on these 8-bit images."""
+    name = kind_for(side)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(generator(seed, purpose).initial_seed())
+        network = KINDS[name].build()
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    measure_statistics(network, prepared(first, KINDS[name], side))
+    return name, network
+
+
+def frozen(name: str, network: nn.Module, origin: str) -> Backbone:
+    """A trained network as a backbone."""
+    network.eval().requires_grad_(False)
+    network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    return Backbone(name, network, origin, identity(network.state_dict()))
+
+
+def save_encoder(path: Path, backbone: Backbone, provenance: dict[str, Any]) -> None:
+    header = {
+        "kind": KIND,
+        "format": FORMAT,
+        "made_by": f"igd {__version__}",
+        "backbone": backbone.name,
+        "origin": backbone.origin,
+        "provenance": provenance,
+    }
+    write_tensors(path, header, backbone.network.state_dict())
+
+
+def load_encoder(path: Path) -> Backbone:
+    """Read what `save_encoder` wrote, or say why this file is not one."""
+    header, parameters = read_tensors(path, KIND, FORMAT)
+    if header.get("backbone") not in KINDS:
+        raise UserError(f"{path}: damaged: no backbone is called {header.get('backbone')!r}")
+    if not all(value.isfinite().all() for value in parameters.values()):
+        raise UserError(f"{path}: damaged: it holds values that are not numbers")
+    return build_backbone(header["backbone"], parameters, f"{path.name} ({header.get('origin')})")

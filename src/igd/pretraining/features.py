@@ -1,0 +1,97 @@
+"""What a frozen backbone sees in images: one pass for every scale that looks, computed once and, if wanted, kept in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from igd.errors import UserError
+from igd.files import make_folder, read_tensors, write_tensors
+from igd.pretraining.backbones import Backbone, View, prepared
+from igd.pretraining.graph import FrozenGraph
+
+FORMAT = 1
+KIND = "feature cache"
+PIXELS_AT_ONCE = 8 * 320 * 320  # of the backbone's input: more would leave the processor's caches
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a frozen backbone makes of a batch of images."""
+
+    maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
+    vector: Tensor | None  # (b, features), where asked for
+
+
+class FrozenBackbone:
+    """A backbone as a detector uses it: 8-bit pixels in, what some blocks see out."""
+
+    def __init__(self, backbone: Backbone, side: int, blocks: tuple[int, ...], vector: bool) -> None:
+        self.backbone = backbone if vector else backbone.up_to(max(blocks))
+        self.side, self.blocks, self.vector = side, blocks, vector
+        self.graph = FrozenGraph(View(self.backbone.network, blocks, vector))
+
+    def __call__(self, pixels: Tensor) -> Seen:
+        """What it sees in images (b, channels, h, w)."""
+        batch = max(1, PIXELS_AT_ONCE // self.side**2)
+        parts = [self.graph(prepared(part, self.backbone.kind, self.side)) for part in pixels.split(batch)]
+        outputs = [torch.cat(part) for part in zip(*parts, strict=True)]
+        return Seen(outputs[:-1], outputs[-1]) if self.vector else Seen(outputs, None)
+
+    @property
+    def patch_features(self) -> int:
+        """Length of the vectors that `patch_features` makes of its maps."""
+        return sum(self.backbone.channels[block] for block in self.blocks)
+
+    def parameters(self) -> dict[str, Tensor]:
+        """The parameters that its output depends on, and no others."""
+        return self.backbone.network.state_dict()
+
+    @property
+    def described(self) -> dict[str, object]:
+        """All that its output depends on, beside the pixels."""
+        return {
+            "backbone": self.backbone.name,
+            "weights": self.backbone.identity,
+            "side": self.side,
+            "blocks": list(self.blocks),
+            "vector": self.vector,
+        }
+
+
+def patch_features(maps: list[Tensor], rows: int, columns: int, margin: int) -> Tensor:
+    """One vector for each of the overlapping patches of an image, from feature maps of the whole: (b, rows, columns, f).
+
+    Patches are twice as long as the distance between them, so each covers 2x2 cells of a grid with one row and column more.
+    With a margin, the cells at the image's edge stand for those beyond it.
+    """
+    cells = [F.interpolate(each, (rows - 2 * margin + 1, columns - 2 * margin + 1), mode="bilinear") for each in maps]
+    together = torch.cat([F.normalize(each, dim=1) for each in cells], dim=1)
+    if margin:
+        together = F.pad(together, [margin] * 4, mode="replicate")
+    return F.avg_pool2d(together, 2, 1).permute(0, 2, 3, 1)
+
+
+def remembered(folder: Path | None, described: object, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """What `compute` gives, from a file in `folder` where one was made of exactly what is `described`."""
+    if folder is None:
+        return compute()
+    key = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+    path = make_folder(folder) / f"{key[:32]}.features"
+    if path.exists():
+        try:
+            header, tensors = read_tensors(path, KIND, FORMAT)
+            if header.get("key") == key:
+                return tensors
+        except UserError:  # damaged: made again below
+            pass
+    tensors = compute()
+    write_tensors(path, {"kind": KIND, "format": FORMAT, "key": key}, tensors)
+    return tensors
