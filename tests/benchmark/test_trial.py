@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from conftest import spotted, stripes, write_images
 from numpy.testing import assert_array_equal
 from sklearn.metrics import roc_auc_score
 
@@ -132,3 +133,19 @@ def test_unknown_methods_and_settings(digits: Path) -> None:
         find_method("patchcore")
     with pytest.raises(UserError, match="no recipe is called 'slow'; there are"):
         plan("mnist", digits, {**QUICK, "recipe": "slow"})
+
+
+@pytest.mark.parametrize("name", ["ocsvm-imagenet", "kde-imagenet"])
+def test_classical_methods_look_through_a_frozen_network(digits: Path, name: str) -> None:
+    result = carry_out(only_run("mnist", digits, name), digits, Support())
+    assert result["metrics"]["image_auroc"] == 1.0  # where stripes on pixels defeat them
+
+
+def test_an_objective_that_makes_no_difference_is_refused(tmp_path: Path) -> None:
+    """Recipe fast sees large images through the pixel scale, which is the same for all objectives."""
+    write_images(tmp_path / "bottle" / "train" / "good", stripes(4, side=72))
+    write_images(tmp_path / "bottle" / "test" / "good", stripes(2, side=72))
+    write_images(tmp_path / "bottle" / "test" / "spot", spotted(stripes(2, side=72)))
+    (run,) = plan("mvtec", tmp_path, {"recipe": "fast"}, None, ["dsvdd"])
+    with pytest.raises(UserError, match=r"objective dsvdd: makes no difference .* \(pixel\); add --scales global,local"):
+        carry_out(run, tmp_path, Support())
