@@ -34,6 +34,9 @@ class Images:
     def __getitem__(self, indices: Tensor) -> Tensor:
         return self.images[indices].contiguous(memory_format=torch.channels_last)
 
+    def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> None:
+        return None
+
 
 def main() -> None:
     print(f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   faster")

@@ -58,15 +58,15 @@ def fabric() -> Fabric:
 
 @pytest.fixture(scope="session")
 def fitted() -> IGD:
-    """A detector of small images, trained for some seconds."""
-    return IGD(steps=150, width=8, seed=1).fit(stripes(200))
+    """A detector of small images, trained from scratch for some seconds."""
+    return IGD(pretrain="scratch", combination="sum", steps=150, width=8, seed=1).fit(stripes(200))
 
 
 @pytest.fixture(scope="session")
 def fitted_large() -> IGD:
     """A detector of large images, global and local, hardly trained: for shapes and geometry, not for quality."""
     with pytest.warns(UserWarning, match="model:"):
-        return IGD(steps=2, width=2, image_size=192).fit(stripes(12, side=192, colour=True))
+        return IGD(pretrain="scratch", combination="sum", steps=2, width=2, image_size=192).fit(stripes(12, side=192, colour=True))
 
 
 @pytest.fixture(scope="session")

@@ -40,11 +40,12 @@ def test_score_is_the_mean_of_its_terms(fitted: IGD) -> None:
 def test_global_and_local_are_one_detector(fitted_large: IGD) -> None:
     image = stripes(1, side=192, seed=8, colour=True)
     score, heat, terms = fitted_large.look(torch.from_numpy(image).permute(0, 3, 1, 2))
-    looks = [scale.look(torch.from_numpy(image).permute(0, 3, 1, 2)) for scale in fitted_large.scales_]
-    torch.testing.assert_close(score, (looks[0].score + looks[1].score) / 2)
+    looks = [scale.look(torch.from_numpy(image).permute(0, 3, 1, 2), None) for scale in fitted_large.scales_]
+    scores = [sum(value * share for value, share in look.parts) for look in looks]
+    torch.testing.assert_close(score, (scores[0] + scores[1]) / 2)
     torch.testing.assert_close(heat, (looks[0].map + looks[1].map) / 2)
     reconstruction, anomaly = looks[1].terms["reconstruction"], looks[1].terms["anomaly"]
-    torch.testing.assert_close(looks[1].score, 0.9 * reconstruction + 0.1 * anomaly)
+    torch.testing.assert_close(scores[1], 0.9 * reconstruction + 0.1 * anomaly)
     assert len(terms) == 4
 
 
@@ -95,10 +96,10 @@ class StopAfter:
         return self.left == 0
 
 
-@pytest.mark.parametrize("steps", [3, 7])  # in the global model, in the local one
-def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int) -> None:
+@pytest.mark.parametrize(("steps", "pretrain"), [(3, "scratch"), (7, "scratch"), (4, "imagenet")])  # global, local, global
+def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pretrain: str) -> None:
     images = stripes(8, side=192, colour=True)
-    settings = {"steps": 5, "width": 2, "image_size": 192}
+    settings = {"pretrain": pretrain, "scales": ("global", "local"), "steps": 5, "width": 2, "image_size": 192}
     checkpoint = tmp_path / "run.checkpoint"
     with pytest.warns(UserWarning, match="model:"):
         whole = IGD(**settings).fit(images)
@@ -132,7 +133,7 @@ def test_epochs_are_passes_over_the_images() -> None:
 
 def test_terms_are_those_of_the_objective() -> None:
     for objective, expected in (("rec", {"global.reconstruction"}), ("dsvdd", {"global.anomaly"})):
-        detector = IGD(objective=objective, steps=30, width=4).fit(stripes(20))
+        detector = IGD(objective=objective, pretrain="scratch", steps=30, width=4).fit(stripes(20))
         assert detector.predict(stripes(1)[0]).terms.keys() == expected
 
 
@@ -152,8 +153,8 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         ({"recipe": "slow"}, "no recipe"),
         ({"objective": "svm"}, "no objective"),
         ({"scales": ("pixel",)}, "no scale is called pixel"),
-        ({"image_size": 100}, "too short for the global model.*161"),
-        ({"image_size": 200}, "multiple of 32"),
+        ({"image_size": 100, "scales": ("global",)}, "too short for the global model.*161"),
+        ({"image_size": 200, "scales": ("global",)}, "multiple of 32"),
         ({"image_size": 16}, "too short for the global model.*17"),
         ({"fit_to": "stretch"}, "letterbox"),
         ({"steps": 0}, "positive number"),

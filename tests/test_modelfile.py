@@ -59,7 +59,7 @@ def test_large_models_too(fitted_large: IGD, tmp_path: Path) -> None:
 def test_file_says_what_made_it(saved: Path) -> None:
     with safe_open(saved, framework="pt") as opened:
         header = json.loads(opened.metadata()["igd"])
-    assert header["format"] == 1
+    assert header["format"] == 2
     assert header["parameters"]["recipe"] == "fast"
     assert header["scales"][0]["training"]["seed"] == 1
     assert {"made_by", "made_at", "torch", "images", "fingerprint"} <= header["provenance"].keys()
@@ -83,7 +83,7 @@ def test_newer_and_other_kinds(saved: Path) -> None:
     with pytest.raises(UserError, match=r"made by a newer igd \(igd .*upgrade"):
         IGD.load(edit(saved, lambda header: header.update(format=99)))
     with pytest.raises(UserError, match="is an igd checkpoint, not an igd model"):
-        IGD.load(edit(saved, lambda header: header.update(format=1, kind="checkpoint")))
+        IGD.load(edit(saved, lambda header: header.update(format=2, kind="checkpoint")))
 
 
 @pytest.mark.parametrize(

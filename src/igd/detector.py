@@ -177,7 +177,7 @@ class IGD(BaseEstimator):
         self.scales_, self.backbone_ = scales, frozen
         self.units_: list[Unit] | None = None
         self.map_units_: list[Unit] | None = None
-        if (self.combination or find_recipe(self.recipe).combination) == "calibrated":
+        if self._calibrated:
             self._measure_units(images.subset(fitting), progress)
         self._calibrate(images.subset(calibrating), progress)
         self.provenance_ = {
@@ -198,6 +198,10 @@ class IGD(BaseEstimator):
         }
         return self
 
+    @property
+    def _calibrated(self) -> bool:
+        return (self.combination or find_recipe(self.recipe).combination) == "calibrated"
+
     def _split(self, held_out: Tensor, settings: list[AnyScale]) -> tuple[Tensor, Tensor]:
         """The held-out images that the parts of a score are measured on, and those that it is calibrated on.
 
@@ -205,7 +209,7 @@ class IGD(BaseEstimator):
         what they say about images, and the promise holds for images that had no say in it: a quarter is set aside.
         """
         one_part = len(settings) == 1 and not (isinstance(settings[0], ScaleSettings) and settings[0].patch is None)
-        if one_part or len(held_out) < FEWEST_TO_SPLIT:
+        if one_part or not self._calibrated or len(held_out) < FEWEST_TO_SPLIT:
             return held_out, held_out
         count = len(held_out) // 4
         return held_out[:count], held_out[count:]

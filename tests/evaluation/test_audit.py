@@ -41,7 +41,7 @@ class Spy(IGD):
 
 @pytest.fixture(scope="module")
 def audited() -> list[Audited]:
-    return audit(contaminated(), IGD(objective="mse", steps=40, width=4, batch_size=16), folds=3, seed=0)
+    return audit(contaminated(), IGD(objective="mse", pretrain="scratch", steps=40, width=4, batch_size=16), folds=3, seed=0)
 
 
 def test_odd_images_come_out_on_top(audited: list[Audited]) -> None:

@@ -40,6 +40,9 @@ class Stripes:
     def __getitem__(self, indices: torch.Tensor) -> torch.Tensor:
         return self.images[indices]
 
+    def seen(self, indices: torch.Tensor, mirrored: torch.Tensor | None = None) -> None:
+        return None
+
 
 class Stopped(Exception):
     pass

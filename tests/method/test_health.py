@@ -23,6 +23,9 @@ class Noise:
     def __getitem__(self, indices: torch.Tensor) -> torch.Tensor:
         return self.images[indices]
 
+    def seen(self, indices: torch.Tensor, mirrored: torch.Tensor | None = None) -> None:
+        return None
+
 
 @pytest.fixture
 def trained(fabric: Fabric):
@@ -66,7 +69,7 @@ def test_a_decoder_that_ignores_its_latent() -> None:
     model, image = AutoEncoder(32, 1, 4, 8), torch.randn(8, 1, 32, 32)
     with torch.no_grad():
         model.decoder.linear.weight.zero_()
-    (warning,) = check_decoder(model, image, PATCH)
+    (warning,) = check_decoder(model, image, image, PATCH)
     assert "ignores the latent" in warning
 
 

@@ -52,7 +52,7 @@ def test_a_public_resnet18_checkpoint_fits() -> None:
 
 
 def test_latents_do_not_depend_on_mode_or_batch() -> None:
-    encoder = Encoder(3, 4, 16, "small")
+    encoder = Encoder(ResNet18(3, 4, "small"), 32, 16)
     image = torch.rand(8, 3, 32, 32)
     measure_statistics(encoder, image)
     with torch.no_grad():
@@ -62,7 +62,7 @@ def test_latents_do_not_depend_on_mode_or_batch() -> None:
 
 
 def test_measured_statistics_standardise_every_layer() -> None:
-    encoder = Encoder(3, 8, 16, "small")
+    encoder = Encoder(ResNet18(3, 8, "small"), 64, 16)
     image = torch.rand(64, 3, 32, 32)
     measure_statistics(encoder, image)
     outputs: list[torch.Tensor] = []
