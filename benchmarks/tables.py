@@ -9,6 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from igd.benchmark.export import KIND, records_of
+from igd.benchmark.formats import markdown
+from igd.benchmark.summary import tables_of
+
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
 
@@ -25,6 +29,9 @@ def page(folder: Path) -> str:
     ]
     results = {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     for name, result in results.items():
+        if result.get("kind") == KIND:
+            parts.append(f"{markdown(tables_of(records_of(result)))}\n{commands(name, result)}")
+            continue
         table = next(make for key, make in TABLES.items() if key in result)
         parts.append(f"## {result['what']}\n\n{table(result)}\n{origin(name, result)}")
     return "\n".join(parts)
@@ -67,6 +74,15 @@ def category_table(result: dict[str, Any]) -> str:
         f"| peak memory | {result['peak_memory_mb']} MB |",
     ]
     return "\n".join(lines) + "\n"
+
+
+def commands(name: str, result: dict[str, Any]) -> str:
+    """What made an export of `igd benchmark`."""
+    versions = sorted(
+        {f"{package} {run['result']['versions'][package]}" for run in result["runs"] for package in ("igd", "torch")}
+    )
+    listed = "; ".join(f"`{command}`" for command in result["commands"])
+    return f"{listed}; {', '.join(versions)}, {result['date']} ([{name}]({name}))\n"
 
 
 def promises_table(result: dict[str, Any]) -> str:

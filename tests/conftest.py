@@ -38,6 +38,19 @@ def write_images(folder: Path, images: np.ndarray) -> Path:
     return folder
 
 
+def write_digits(path: Path, train: dict[int, int], test: dict[int, int]) -> Path:
+    """An .npz file in MNIST's shape: stripes that are turned for each class, so many of each class."""
+
+    def images(counts: dict[int, int], shift: int) -> tuple[np.ndarray, np.ndarray]:
+        made = [np.rot90(stripes(n, 28, shift + label), label, (1, 2)) for label, n in counts.items()]
+        return np.concatenate(made), np.repeat(list(counts), list(counts.values())).astype(np.uint8)
+
+    x_train, y_train = images(train, 100)
+    x_test, y_test = images(test, 200)
+    np.savez(path, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    return path
+
+
 @pytest.fixture(scope="session")
 def fabric() -> Fabric:
     return Fabric(accelerator="cpu", devices=1)

@@ -1,0 +1,155 @@
+"""The data sets of the paper, as files people have: which classes they hold, and what a run learns from and is tested on."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from igd.benchmark.protocols import Protocol
+from igd.data.dataset import Dataset
+from igd.data.folders import is_category
+from igd.data.medical import find_medical_set
+from igd.data.protocols import apply_protocols
+from igd.data.reading import read_dataset
+from igd.errors import UserError
+
+DIGITS = tuple("0123456789")
+CIFAR10 = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+MVTEC = (
+    *("bottle", "hazelnut", "capsule", "metal_nut", "leather", "pill", "wood", "carpet"),
+    *("tile", "grid", "cable", "transistor", "toothbrush", "screw", "zipper"),
+)
+
+
+@dataclass(frozen=True)
+class DataSet(ABC):
+    """One data set: its classes in the paper's order, and what the paper measures on it."""
+
+    name: str
+    classes: tuple[str, ...]  # each in turn is the normal one
+    metrics: tuple[str, ...] = ("image_auroc",)
+
+    @abstractmethod
+    def locate(self, path: Path) -> Path:
+        """The file or folder itself, where `path` may be a folder that holds it."""
+
+    def present(self, path: Path) -> tuple[str, ...]:
+        """The classes that are there."""
+        return self.classes if path.exists() else ()
+
+    def fingerprint(self, path: Path) -> str:
+        """What tells this copy of the data from another, without reading all of it."""
+        found = (file for file in sorted(path.rglob("*")) if file.is_file())
+        return _digest((file.relative_to(path).as_posix(), file.stat().st_size) for file in found)
+
+    @abstractmethod
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        """Training and test images with this class as the normal one, under a protocol."""
+
+
+class Labelled(DataSet):
+    """Images of ten classes, one of which is normal: an .npz file, or a folder as the data set is published."""
+
+    def locate(self, path: Path) -> Path:
+        file = path / f"{self.name.replace('-', '_')}.npz"
+        if file.is_file():
+            return file
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder; --data names the .npz file of {self.name}, or its folder")
+        return path
+
+    def fingerprint(self, path: Path) -> str:
+        if path.is_dir():
+            return super().fingerprint(path)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return _digest((each.filename, each.CRC, each.file_size) for each in archive.infolist())
+        except (zipfile.BadZipFile, OSError) as error:
+            raise UserError(f"{path}: not an .npz file ({error}); --data names the .npz file of {self.name}") from None
+
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        return _changed(read_dataset(path), protocol, seed, str(self.classes.index(normal)))
+
+
+class Categories(DataSet):
+    """A folder of categories in MVTec's layout; each has its own normal and anomalous images."""
+
+    def locate(self, path: Path) -> Path:
+        if not path.is_dir():
+            raise UserError(f"{path}: no such folder; --data names the folder with the categories of {self.name}")
+        if not self.present(path):
+            known = ", ".join(self.classes[:3])
+            raise UserError(f"{path}: holds no category of {self.name} ({known}, ...), each with a folder train/good")
+        return path
+
+    def present(self, path: Path) -> tuple[str, ...]:
+        return tuple(name for name in self.classes if is_category(path / name))
+
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        return _changed(read_dataset(path / normal), protocol, seed)
+
+
+class OneFolder(DataSet):
+    """One folder as it is published, or in MVTec's layout."""
+
+    def locate(self, path: Path) -> Path:
+        published = find_medical_set(path) if path.is_dir() else None
+        if not path.is_dir() or not (is_category(path) or (published and published.name == self.name)):
+            raise UserError(
+                f"{path}: is not {self.name}; --data names its folder as published, or one with train/good, test/good and "
+                f"test/{self.classes[0]}"
+            )
+        return path
+
+    def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
+        return _changed(read_dataset(path), protocol, seed)
+
+
+DATA: dict[str, DataSet] = {
+    each.name: each
+    for each in (
+        Labelled("mnist", DIGITS),
+        Labelled("fashion-mnist", DIGITS),
+        Labelled("cifar10", CIFAR10),
+        Categories("mvtec", MVTEC, ("image_auroc", "accuracy_at_half", "pixel_auroc_per_image")),
+        OneFolder("hyper-kvasir", ("polyp",)),
+        OneFolder("lag", ("glaucoma",)),
+    )
+}
+
+
+def find_data(name: str) -> DataSet:
+    if name not in DATA:
+        raise UserError(f"no data set is called {name!r}; there are {', '.join(DATA)}")
+    return DATA[name]
+
+
+def find_classes(data: DataSet, path: Path, asked: Sequence[str] | None) -> tuple[str, ...]:
+    """The classes to use, by name or number; all that are there where none are asked for."""
+    there = data.present(path)
+    if not asked:
+        return there
+    chosen = [data.classes[int(name)] if name.isdecimal() and int(name) < len(data.classes) else name for name in asked]
+    for name in chosen:
+        if name not in there:
+            raise UserError(f"{data.name} has no class {name!r} in {path}; there are {', '.join(there)}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _changed(dataset: Dataset, protocol: Protocol, seed: int, normal_class: str | None = None) -> Dataset:
+    return apply_protocols(
+        dataset,
+        normal_class=normal_class,
+        fraction=protocol.training_share,
+        contaminated=protocol.contamination,
+        seed=seed,
+    )
+
+
+def _digest(parts: Any) -> str:
+    return hashlib.sha256(repr(list(parts)).encode()).hexdigest()[:16]

@@ -1,0 +1,146 @@
+"""Our runs as tables: mean and standard deviation over seeds, the paper's figures beside them, and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import mean
+
+from igd.benchmark.datasets import DATA, DataSet
+from igd.benchmark.methods import paper_name
+from igd.benchmark.paper import MEAN, Figure, published
+from igd.benchmark.protocols import Protocol
+from igd.benchmark.series import Series, series_of
+from igd.benchmark.store import Record
+from igd.benchmark.suites import ABLATION, CONTAMINATED, FULL, SMALL, STANDARD, Variant
+from igd.benchmark.table import Cell, Table
+
+PAPER_PRETRAIN = {"contrastive": "ssl", "distill": "imagenet", "distillation": "imagenet"}  # our names for the paper's
+WITHIN = 0.005  # 'the best result (within 0.5%)': the paper's rule for bold print
+TITLES = {
+    "image_auroc": "image AUROC",
+    "accuracy_at_half": "accuracy at threshold 0.5",
+    "pixel_auroc_per_image": "pixel AUROC, mean over anomalous images",
+}
+
+
+def tables_of(records: Iterable[Record]) -> list[Table]:
+    """All tables that the finished runs can fill."""
+    listed = list(records)
+    tables = []
+    for data in DATA.values():
+        series = series_of(listed, data.name)
+        tables += [_class_table(data, metric, series) for metric in data.metrics]
+        tables += [
+            _robustness_table(data, "small training sets", SMALL, series),
+            _robustness_table(data, "contaminated training sets", CONTAMINATED, series),
+            _robustness_table(data, "ablation", ABLATION, series),
+        ]
+    return [table for table in tables if table is not None]
+
+
+def _class_table(data: DataSet, metric: str, series: Sequence[Series]) -> Table | None:
+    """The standard protocol, class by class."""
+    shown = [each for each in series if any(each.over_seeds(metric, FULL, [name]) for name in data.classes)]
+    if not shown:
+        return None
+    classes = [name for name in data.classes if any(name in each.classes(FULL) for each in shown)]
+    groups = {name.replace("_", " "): [name] for name in classes}
+    if len(data.classes) > 1:
+        groups[f"mean of {len(classes)}"] = classes
+    columns = [_Beside(each, data, metric, STANDARD) for each in shown]
+    rows = [_row(name, [column.cells(FULL, group) for column in columns]) for name, group in groups.items()]
+    notes = [*_notes(shown, data, classes), *(note for column in columns for note in column.notes(classes))]
+    return Table(f"{data.name}: {TITLES[metric]}", _header("normal class", columns), rows, notes)
+
+
+def _robustness_table(data: DataSet, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
+    """The mean over classes, protocol by protocol; only where something was run that the standard table does not show."""
+    shown = [each for each in series if each.protocols & set(variant.protocols)]
+    if variant is ABLATION:
+        shown = [each for method in variant.methods for each in shown if each.run.method == method]
+        special = any(each.run.method not in SMALL.methods for each in shown)
+    else:
+        special = any(each.protocols & {one for one in variant.protocols if one != FULL} for each in shown)
+    if not special:
+        return None
+    protocols = [one for one in variant.protocols if any(one in each.protocols for each in shown)]
+    filled = [each.classes(one) for each in shown for one in protocols if one in each.protocols]
+    classes = [name for name in data.classes if all(name in those for those in filled)]
+    columns = [_Beside(each, data, "image_auroc", variant) for each in shown]
+    rows = [_row(one.described, [column.cells(one, classes) for column in columns]) for one in protocols]
+    return Table(f"{data.name}: {title}, mean image AUROC", _header("protocol", columns), rows, _notes(shown, data, classes))
+
+
+class _Beside:
+    """A series, the paper's figures for the same method, and the difference; only the series where the paper has none."""
+
+    def __init__(self, series: Series, data: DataSet, metric: str, variant: Variant) -> None:
+        self.series, self.data, self.metric, self.variant = series, data, metric, variant
+        self.paper_name = paper_name(series.run.method)
+        there = {pretrain for one in variant.protocols for pretrain in self._figures(MEAN, one)}
+        own = series.run.settings.get("pretrain", "scratch")
+        preferred = (PAPER_PRETRAIN.get(own, own), None, "imagenet", "ssl", "scratch")
+        self.pretrain = next((pretrain for pretrain in preferred if pretrain in there), None)
+        self.named = f"{self.paper_name}, {self.pretrain}" if self.pretrain else self.paper_name
+        self.header = [series.label, f"paper: {self.named}", "difference"] if there else [series.label]
+
+    def cells(self, protocol: Protocol, classes: Sequence[str]) -> list[Cell]:
+        ours = self.series.over_seeds(self.metric, protocol, classes) if classes else None
+        measured = Cell.figure(ours.value, ours.deviation) if ours else Cell("-")
+        if len(self.header) == 1:
+            return [measured]
+        theirs = self._published(protocol, classes)
+        if ours is None or theirs is None:
+            return [measured, Cell("-") if theirs is None else Cell.figure(theirs), Cell("")]
+        return [measured, Cell.figure(theirs), Cell(f"{ours.value - theirs:+.3f}", ours.value - theirs)]
+
+    def notes(self, classes: Sequence[str]) -> list[str]:
+        """What the paper says of all classes, where it says nothing of those shown."""
+        whole = self._value(MEAN, FULL)
+        if whole is None or self._published(FULL, classes) is not None:
+            return []
+        return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
+
+    def _published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
+        """The paper's figure for exactly these classes: its own mean for all of them, else the mean of its class figures."""
+        if set(classes) == set(self.data.classes):
+            return self._value(MEAN, protocol)
+        values = [self._value(name, protocol) for name in classes]
+        known = [value for value in values if value is not None]
+        return mean(known) if known and len(known) == len(values) else None
+
+    def _value(self, normal: str, protocol: Protocol) -> float | None:
+        figures = self._figures(normal, protocol)
+        figure = figures.get(self.pretrain) or figures.get(None)  # class tables often don't repeat the pre-training
+        return figure.value if figure else None
+
+    def _figures(self, normal: str, protocol: Protocol) -> dict[str | None, Figure]:
+        asked = (normal, protocol.training_share, protocol.contamination)
+        return published(self.data.name, self.metric, self.paper_name, *asked, tables=self.variant.tables)
+
+
+def _header(first: str, columns: Sequence[_Beside]) -> list[str]:
+    return [first, *(title for column in columns for title in column.header)]
+
+
+def _row(name: str, groups: Sequence[list[Cell]]) -> list[Cell]:
+    """A row with its best figures in bold."""
+    cells = [cell for group in groups for cell in group]
+    rivals = [cell.value for cell in cells if cell.competes and cell.value is not None]
+    enough = max(rivals, default=0.0) - WITHIN - 1e-12
+    if len(rivals) > 1:
+        cells = [cell.in_bold() if cell.competes and (cell.value or 0) >= enough else cell for cell in cells]
+    return [Cell(name), *cells]
+
+
+def _notes(series: Sequence[Series], data: DataSet, classes: Sequence[str]) -> list[str]:
+    seeds = sorted({seed for each in series for seed in each.seeds})
+    named = ", ".join(map(str, seeds))
+    over = f"Mean ± standard deviation over seeds {named}" if len(seeds) > 1 else f"One seed ({named})"
+    notes = [f"{over}; bold: the best, within 0.5 %."]
+    if len(classes) < len(data.classes):
+        shown = ", ".join(classes) or "none in common yet"
+        notes.append(
+            f"{len(classes)} of {len(data.classes)} classes ({shown}); the paper's means beside them are of the same."
+        )
+    return notes

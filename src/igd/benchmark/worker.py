@@ -1,0 +1,44 @@
+"""A process that carries out runs, one after another, and tells the process that started it how each ended."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from igd.benchmark.runs import Run
+from igd.errors import Interrupted, UserError
+
+STOP = "stop"
+
+
+def work(path: Path, threads: int, connection: Connection) -> None:
+    """Carry out what arrives, (run, checkpoint) each; anything that arrives meanwhile is a wish to stop.
+
+    The end of the other process is one too: what a run has learnt is then kept for the next attempt, and this process ends.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(threads)
+    with threadpool_limits(threads), suppress(EOFError, OSError):  # nobody is there any more
+        while (task := connection.recv()) != STOP:
+            described, checkpoint = task
+            connection.send(_attempt(Run.from_json(described), path, checkpoint, connection))
+
+
+def _attempt(run: Run, path: Path, checkpoint: Path, connection: Connection) -> tuple[str, dict[str, Any]]:
+    from igd.benchmark.method import Support
+    from igd.benchmark.trial import carry_out
+
+    try:
+        return "done", carry_out(run, path, Support(checkpoint, stop=connection.poll))
+    except Interrupted:
+        return "stopped", {}
+    except UserError as error:
+        checkpoint.unlink(missing_ok=True)  # it may be what is at fault, and the next attempt must not meet it again
+        return "failed", {"error": str(error)}
+    except Exception as error:
+        return "failed", {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}

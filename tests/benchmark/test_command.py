@@ -1,0 +1,87 @@
+"""`igd benchmark` on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from igd.benchmark.paper import paper_tables
+from igd.benchmark.store import Store
+from igd.cli import main
+
+QUICK = ["--pretrain", "scratch", "--steps", "3", "--width", "4", "--quiet"]
+
+
+def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = str(tmp_path / "results.sqlite")
+    command = ["benchmark", "run", "mnist", "--data", str(digits), "--classes", "0", "--methods", "ocsvm", "igd", *QUICK]
+    command += ["--store", store]
+    assert main([*command, "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 runs, 0 done"
+    assert not Path(store).exists()
+
+    assert main(command) == 0
+    assert "2 of 2 runs done, 2 of them now" in capsys.readouterr().out
+    assert main([*command, "--dry-run", "--json"]) == 0
+    assert [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()] == [True, True]
+
+    assert main(["benchmark", "show", store]) == 0
+    assert "| normal class | igd, fast, steps 3, width 4 | paper: IGD, scratch |" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["benchmark", "show", store, "--format", "html", "-o", str(page), "--figures", str(tmp_path / "figures")]) == 0
+    assert "<table>" in page.read_text()
+    assert main(["benchmark", "export", store, "-o", str(tmp_path / "mnist.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == 2
+    (kept,) = json.loads((tmp_path / "mnist.json").read_text())["commands"]
+    assert kept.startswith("igd benchmark run mnist --data mnist.npz --classes 0 --methods ocsvm igd --seeds 0 --recipe fast")
+    assert str(tmp_path) not in kept
+
+
+def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["benchmark", "paper"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(paper_tables())
+    assert main(["benchmark", "paper", "tab:mnist-auc", "--format", "csv"]) == 0
+    assert "IGD, ImageNet,mean,0.9927" in capsys.readouterr().out.replace('"', "")
+    assert main(["benchmark", "paper", "medical", "--json"]) == 0
+    figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"hyper-kvasir", "lag"} == {figure["data"] for figure in figures}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "imagenet"], "no data set is called 'imagenet'; there are mnist"),
+        (["run", "mnist:huge"], "no variant of mnist is called 'huge'"),
+        (["run", "mnist", "--data", "absent.npz"], "absent.npz: no such file or folder; --data names the .npz file of mnist"),
+        (["run", "mvtec", "--data", "absent"], "absent: no such folder; --data names the folder with the categories"),
+        (["show", "absent.sqlite"], "absent.sqlite: no such file; make it with: igd benchmark run"),
+        (["paper", "table 7"], "the paper has no table called 'table 7'"),
+    ],
+)
+def test_mistakes(words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["benchmark", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("igd: error: ")
+    assert says in captured.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_about_the_runs(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["benchmark", "run", "mnist", "--data", str(digits), "--store", str(tmp_path / "a.sqlite")]
+    for words, says in (
+        (["--classes", "12"], "mnist has no class '12'"),
+        (["--methods", "magic"], "no method is called 'magic'"),
+        (["--seeds", "-3"], "seed -3 is negative"),
+        (["--recipe", "none"], "no recipe is called 'none'"),
+        (["--jobs", "0"], "jobs is 0; at least one process must do the work"),
+    ):
+        assert main([*command, *words]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_a_store_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store(tmp_path / "empty.sqlite", create=True)
+    assert main(["benchmark", "show", str(tmp_path / "empty.sqlite")]) == 2
+    assert "no run has a result yet (0 failed)" in capsys.readouterr().err

@@ -1,0 +1,75 @@
+"""Grids of runs, and the keys that runs are known by."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from igd import UserError, recipes
+from igd.benchmark.methods import METHODS
+from igd.benchmark.protocols import Protocol
+from igd.benchmark.runs import Run
+from igd.benchmark.suites import VARIANTS, find_suite, plan
+
+SETTINGS = {"recipe": "fast", "pretrain": "scratch"}
+
+
+def test_variants_are_the_paper_s() -> None:
+    shares = {name: [(one.training_share, one.contamination) for one in each.protocols] for name, each in VARIANTS.items()}
+    assert shares == {
+        "standard": [(1.0, 0.0)],
+        "small": [(0.2, 0.0), (0.6, 0.0), (1.0, 0.0)],
+        "contaminated": [(1.0, 0.01), (1.0, 0.05), (1.0, 0.1)],
+        "ablation": [(1.0, 0.0), (0.2, 0.0), (1.0, 0.1)],
+    }
+    assert {name for each in VARIANTS.values() for name in each.methods} <= METHODS.keys()
+
+
+def test_a_grid_fills_a_whole_table_before_the_next_seed(digits: Path) -> None:
+    runs = plan("mnist:small", digits, SETTINGS, ["0", "1"], ["dsvdd", "igd"], [4, 5])
+    assert len(runs) == 2 * 2 * 3 * 2
+    assert [run.seed for run in runs] == [4] * 12 + [5] * 12
+    assert {run.normal for run in runs[:12]} == {"0", "1"}
+
+
+def test_runs_of_two_variants_are_shared(digits: Path) -> None:
+    """100 % of the training set is the standard protocol: nothing is measured twice."""
+    standard = {run.key for run in plan("mnist", digits, SETTINGS, ["0"], ["igd"])}
+    small = {run.key for run in plan("mnist:small", digits, SETTINGS, ["0"], ["igd"])}
+    assert standard < small
+
+
+def test_a_key_is_the_same_in_every_process(digits: Path) -> None:
+    (run,) = plan("mnist", digits, SETTINGS, ["0"], ["ocsvm"])
+    assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
+    code = "import json, sys; from igd.benchmark.runs import Run; print(Run.from_json(json.loads(sys.argv[1])).key)"
+    again = subprocess.run([sys.executable, "-c", code, json.dumps(run.to_json())], capture_output=True, text=True, check=True)
+    assert again.stdout.strip() == run.key
+
+
+def test_whatever_changes_a_result_changes_the_key(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(suite: str = "mnist", method: str = "igd", seed: int = 0, **settings: object) -> str:
+        return plan(suite, digits, {**SETTINGS, **settings}, ["0"], [method], [seed])[0].key
+
+    first = key()
+    assert len({first, key(seed=1), key(method="dsvdd"), key("mnist:small"), key(steps=7), key(method="ocsvm")}) == 6
+    assert key(method="ocsvm") == key(method="ocsvm", steps=7)  # which a support vector machine does not have
+    fast = recipes.RECIPES["fast"]
+    monkeypatch.setitem(recipes.RECIPES, "fast", replace(fast, small=(replace(fast.small[0], width=17),)))
+    assert key() != first  # the same name, other numbers
+
+
+def test_a_run_says_what_it_is(digits: Path) -> None:
+    (run, *_) = plan("mnist:contaminated", digits, SETTINGS, ["0"], ["igd"], [2])
+    assert run.described == "mnist 0, igd, seed 2, 1% of the anomalies in training"
+    assert run.protocol == Protocol(contamination=0.01)
+
+
+def test_unknown_variants_and_seeds(digits: Path) -> None:
+    with pytest.raises(UserError, match="no variant of mnist is called 'big'; there are standard, small"):
+        find_suite("mnist:big")
+    with pytest.raises(UserError, match="seed -1 is negative"):
+        plan("mnist", digits, SETTINGS, seeds=[0, -1])

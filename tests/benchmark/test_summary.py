@@ -1,0 +1,168 @@
+"""Tables, figures and exports of runs whose results are given."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+
+from igd import UserError
+from igd.benchmark.curves import charts_of, standing_alone
+from igd.benchmark.datasets import CIFAR10, DIGITS
+from igd.benchmark.export import export, read_records
+from igd.benchmark.formats import FORMATS, page
+from igd.benchmark.protocols import Protocol
+from igd.benchmark.runs import Run
+from igd.benchmark.store import Record, Store
+from igd.benchmark.summary import tables_of
+from igd.benchmark.table import Cell, Table
+
+
+def record(
+    value: float,
+    normal: str = "0",
+    seed: int = 0,
+    method: str = "igd",
+    data: str = "mnist",
+    meaning: str = "m",
+    **protocol: float,
+) -> Record:
+    settings = {} if method in ("ocsvm", "kde") else {"recipe": "fast", "pretrain": "scratch", "objective": method}
+    run = Run(data, "copy", normal, method, settings, meaning, seed, Protocol(**protocol))
+    return Record(run, {"metrics": {"image_auroc": value}, "seconds": {"training": 1}}, None, "2024-01-01")
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[f"**{cell.text}**" if cell.bold else cell.text for cell in row] for row in table.rows]
+
+
+def test_ours_theirs_and_the_difference() -> None:
+    """Two seeds, two classes; the paper's class figures for DSVDD are 0.980 and 0.997."""
+    values = {(0, "0"): 0.97, (1, "0"): 0.99, (0, "1"): 0.90, (1, "1"): 0.96}
+    (table,) = tables_of(record(value, normal, seed, "dsvdd") for (seed, normal), value in values.items())
+    assert table.header == ["normal class", "dsvdd, fast", "paper: DSVDD, scratch", "difference"]
+    assert texts(table) == [
+        ["0", f"**0.980 ± {stdev([0.97, 0.99]):.3f}**", "**0.980**", "+0.000"],
+        ["1", f"0.930 ± {stdev([0.90, 0.96]):.3f}", "**0.997**", "-0.067"],
+        ["mean of 2", f"0.955 ± {stdev([0.935, 0.975]):.3f}", f"**{mean([0.980, 0.997]):.3f}**", "-0.033"],
+    ]
+    assert "seeds 0, 1" in table.notes[0]
+    assert "2 of 10 classes (0, 1)" in table.notes[1]
+
+
+def test_all_classes_stand_beside_the_published_mean() -> None:
+    (table,) = tables_of(record(0.9 + n / 100, name) for n, name in enumerate(DIGITS))
+    assert table.header[2] == "paper: IGD, scratch"
+    ours = mean(0.9 + n / 100 for n in range(10))
+    assert texts(table)[-1] == ["mean of 10", f"{ours:.3f}", "**0.987**", f"{ours - 0.9869:+.3f}"]
+    assert texts(table)[0] == ["0", "0.900", "-", ""]  # from scratch the paper has no class figures
+
+
+def test_a_mean_that_can_not_be_compared_is_not() -> None:
+    (table,) = tables_of([record(0.9)])
+    assert texts(table)[-1] == ["mean of 1", "0.900", "-", ""]
+    assert table.notes[-1] == "The paper has no class figures of IGD, scratch; its mean of all classes is 0.9869."
+
+
+def test_half_a_per_cent_below_the_best_is_bold() -> None:
+    """The paper's rule, at its edge."""
+    (table,) = tables_of([record(0.999, method="igd"), record(0.994, method="ocsvm"), record(0.9939, method="kde")])
+    bold = {cell.value: cell.bold for cell in table.rows[0] if cell.competes}
+    assert bold == {0.999: True, 0.994: True, 0.9939: False, 0.988: False, 0.885: False}
+
+
+def test_a_mean_needs_all_its_classes() -> None:
+    """Seed 1 has class 0 only: it counts for the class, not for the mean."""
+    (table,) = tables_of([record(0.8), record(0.6, "1"), record(0.9, seed=1)])
+    assert texts(table)[0][1].startswith("0.850 ±")
+    assert texts(table)[-1][1] == "0.700"
+
+
+def test_robustness_has_the_paper_s_rows() -> None:
+    records = [
+        record(0.8 - share, name, data="cifar10", method=method, contamination=share)
+        for share in (0.01, 0.05, 0.1)
+        for name in CIFAR10
+        for method in ("igd", "dsvdd")
+    ]
+    (table,) = tables_of(records)
+    assert table.title == "cifar10: contaminated training sets, mean image AUROC"
+    assert table.header[1:] == ["igd, fast", "paper: IGD", "difference", "dsvdd, fast", "paper: DSVDD", "difference"]
+    assert texts(table)[2] == ["10% of the anomalies in training", "0.700", "**0.812**", "-0.112", "0.700", "0.672", "+0.028"]
+
+
+def test_the_ablation_has_its_own_table() -> None:
+    methods = ("mse", "rec", "rec+gac", "igd")
+    records = [record(0.7, name, data="cifar10", method=method) for name in CIFAR10 for method in methods]
+    titles = [table.title for table in tables_of(records)]
+    assert titles == ["cifar10: image AUROC", "cifar10: ablation, mean image AUROC"]
+    ablation = tables_of(records)[1]
+    assert [cell.text for cell in ablation.rows[0][2::3]] == ["0.615", "0.731", "0.819", "0.836"]
+
+
+def test_the_same_name_with_another_meaning_is_another_column() -> None:
+    (table,) = tables_of([record(0.9), record(0.8, meaning="changed")])
+    labels = [name for name in table.header if name.startswith("igd")]
+    assert len(set(labels)) == 2
+    assert all(label.startswith("igd, fast (igd ") for label in labels)
+
+
+def test_figure_1_is_drawn_from_our_runs() -> None:
+    records = [
+        record(0.8 - share, name, data="cifar10", method=method, contamination=share)
+        for share in (0.01, 0.1)
+        for name in ("plane", "car")
+        for method in ("igd", "dsvdd", "dsvdd+rec")
+    ]
+    charts = charts_of(records)
+    assert list(charts) == ["cifar10-contaminated.svg"]
+    picture = ElementTree.fromstring(standing_alone(charts["cifar10-contaminated.svg"][1]))
+    lines = [each.get("class") for each in picture.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert lines == ["line a", "line a published", "line b", "line b published"]  # IGD and DSVDD, as in the paper
+    ours = picture.find(".//{http://www.w3.org/2000/svg}polyline")
+    assert ours is not None
+    (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in (ours.get("points") or "").split())
+    assert x1 < x2
+    assert y1 < y2  # AUC falls, and y grows downwards
+    assert charts_of([record(0.9)]) == {}
+
+
+TABLE = Table(
+    "a & b", ["", "ours_1"], [[Cell("1"), Cell.figure(0.91234567, 0.01).in_bold()], [Cell("2"), Cell("-")]], ["10 %"]
+)
+
+
+def test_formats() -> None:
+    assert "| 1 | **0.912 ± 0.010** |" in FORMATS["markdown"]([TABLE])
+    assert r"1 & \textbf{0.912 $\pm$ 0.010} \\" in FORMATS["latex"]([TABLE])
+    assert r"\caption{a \& b. 10 \%}" in FORMATS["latex"]([TABLE])
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"]([TABLE]))))
+    assert rows == [{"table": "a & b", "row": "1", "column": "ours_1", "value": "0.912346", "standard_deviation": "0.01"}]
+    html = page([TABLE], [("caption", "<svg/>")])
+    assert "<h2>a &amp; b</h2>" in html
+    assert "<b>0.912 ± 0.010</b>" in html
+    assert "<svg/>" in html
+
+
+def test_an_export_shows_the_same_tables(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a.sqlite", create=True)
+    with pytest.raises(UserError, match="holds no finished run yet"):
+        export(store, tmp_path / "a.json")
+    store.add_command("igd benchmark run mnist --seeds 0 1")
+    for each in (record(0.9), record(0.8, seed=1)):
+        store.add(each.run, each.result)
+    store.add(record(0, seed=2).run, None, "failed")
+    assert export(store, tmp_path / "a.json") == 2
+    stated = json.loads((tmp_path / "a.json").read_text())
+    assert (stated["commands"], stated["seeds"], stated["recipes"]) == (
+        ["igd benchmark run mnist --seeds 0 1"],
+        [0, 1],
+        ["fast"],
+    )
+    assert tables_of(read_records(tmp_path / "a.json")) == tables_of(read_records(tmp_path / "a.sqlite"))
+    (tmp_path / "b.json").write_text('{"kind": "something else"}')
+    with pytest.raises(UserError, match=r"b\.json: not an export of igd benchmark"):
+        read_records(tmp_path / "b.json")

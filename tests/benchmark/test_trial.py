@@ -1,0 +1,151 @@
+"""A run sees no label, can be interrupted, and measures what it says."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from conftest import spotted, stripes, write_images
+from numpy.testing import assert_array_equal
+from sklearn.metrics import roc_auc_score
+
+from igd import UserError
+from igd.benchmark.classical import KernelDensity, OneClassSVM
+from igd.benchmark.deep import InterpolatedGaussian
+from igd.benchmark.method import Method, Scored, Support
+from igd.benchmark.methods import METHODS, find_method
+from igd.benchmark.runs import Run
+from igd.benchmark.suites import plan
+from igd.benchmark.trial import carry_out
+from igd.data.samples import Sample
+from igd.errors import Interrupted
+
+QUICK = {"recipe": "fast", "pretrain": "scratch", "steps": 4, "width": 4}
+
+
+class Watched(InterpolatedGaussian):
+    """IGD, with a record of what it was shown and what it said."""
+
+    made: ClassVar[list["Watched"]]
+
+    def fit(self, images: Sequence[Sample]) -> None:
+        self.made.append(self)
+        self.shown = list(images)
+        super().fit(images)
+
+    def score(self, images: Sequence[Sample]) -> Iterator[Scored]:
+        self.judged, self.said = list(images), []
+        for scored in super().score(images):
+            self.said.append(scored)
+            yield scored
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[Watched]:
+    monkeypatch.setitem(METHODS, "watched", Watched)
+    monkeypatch.setattr(Watched, "made", [], raising=False)
+    return Watched.made
+
+
+def only_run(suite: str, path: Path, method: str = "igd", normal: str | None = "0") -> Run:
+    (run,) = plan(suite, path, QUICK, [normal] if normal else None, [method])
+    return run
+
+
+@pytest.mark.filterwarnings("ignore:.*model:")
+def test_permuted_test_labels_change_neither_training_nor_scores(digits: Path, tmp_path: Path, watched: list[Watched]) -> None:
+    arrays = dict(np.load(digits))
+    permuted = tmp_path / "permuted.npz"
+    np.savez(permuted, **{**arrays, "y_test": np.random.default_rng(0).permutation(arrays["y_test"])})
+    results = [carry_out(only_run("mnist", path, "watched"), path, Support()) for path in (digits, permuted)]
+    one, other = watched
+    assert_array_equal([sample.image for sample in one.shown], [sample.image for sample in other.shown])
+    weights, same = (each.detector.scales_[0].autoencoder.state_dict() for each in watched)
+    assert all((weights[name] == same[name]).all() for name in weights)
+    assert [each.score for each in one.said] == [each.score for each in other.said]
+    for each, labels in zip(watched, (arrays["y_test"], np.load(permuted)["y_test"]), strict=True):
+        expected = roc_auc_score(labels != 0, [scored.score for scored in each.said])
+        assert results[watched.index(each)]["metrics"]["image_auroc"] == pytest.approx(expected)
+    assert results[0]["metrics"] != results[1]["metrics"]  # the labels did matter, afterwards
+
+
+@pytest.mark.filterwarnings("ignore:.*model:")
+def test_a_method_is_shown_images_and_nothing_else(categories: Path, watched: list[Watched]) -> None:
+    result = carry_out(only_run("mvtec", categories, "watched", None), categories, Support())
+    (method,) = watched
+    assert (len(method.shown), len(method.judged)) == (60, 20)
+    for number, sample in enumerate(method.judged):
+        assert (sample.identifier, sample.kind, sample.label, sample.mask) == (str(number), "good", 0, None)
+    assert result["images"] == {"training": 60, "normal": 10, "anomalous": 10}
+    assert {"image_auroc", "accuracy_at_half", "pixel_auroc", "pixel_auroc_per_image", "aupro"} <= result["metrics"].keys()
+    assert result["peak_memory_mb"] > 50
+    assert result["versions"]["igd"]
+    assert result["method"]["scales"] == ["global"]
+
+
+@pytest.mark.filterwarnings("ignore:.*model:")
+def test_an_interrupted_run_goes_on_from_its_checkpoint(digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, checkpoint = only_run("mnist", digits), tmp_path / "run.checkpoint"
+    whole = carry_out(run, digits, Support())
+    steps = iter([False, False, True])
+    with pytest.raises(Interrupted):
+        carry_out(run, digits, Support(checkpoint, stop=lambda: next(steps)))
+
+    from igd.method import em
+
+    trained = []
+    loss = em.autoencoder_loss
+    monkeypatch.setattr(em, "autoencoder_loss", lambda *given: trained.append(1) or loss(*given))
+    resumed = carry_out(run, digits, Support(checkpoint))
+    assert len(trained) == QUICK["steps"] - 3
+    assert resumed["metrics"] == whole["metrics"]
+
+
+@pytest.mark.parametrize("name", ["ocsvm", "kde"])
+def test_classical_methods_tell_dark_from_bright(tmp_path: Path, name: str) -> None:
+    chance, path = np.random.default_rng(0), tmp_path / "mnist.npz"
+    images = {each: chance.normal([[[60]]] * 20 + [[[180]]] * 20, 15, (40, 8, 8)).astype(np.uint8) for each in "ab"}
+    labels = np.repeat([0, 1], 20)
+    np.savez(path, x_train=images["a"], y_train=labels, x_test=images["b"], y_test=labels)
+    result = carry_out(only_run("mnist", path, name), path, Support())
+    assert result["metrics"]["image_auroc"] > 0.95
+    assert not {"accuracy_at_half", "false_alarm_rate"} & result["metrics"].keys()  # their scores know no threshold
+
+
+@pytest.mark.parametrize("method", [OneClassSVM, KernelDensity])
+def test_classical_methods_take_other_features(method: type[Method]) -> None:
+    """What is far in the features is anomalous, whatever the pixels are."""
+
+    class OnNames(method):  # type: ignore[misc, valid-type]
+        def features(self, images: Sequence[Sample]) -> np.ndarray:
+            return np.array([[float(sample.identifier), 1.0] for sample in images])
+
+    grey = np.zeros((4, 4), dtype=np.uint8)
+    made = OnNames({}, 0, Support())
+    made.fit([Sample(str(n / 10), grey) for n in range(30)])
+    near, far = made.score([Sample("1.5", grey), Sample("90", grey)])
+    assert far.score > near.score
+
+
+def test_unknown_methods_and_settings(digits: Path) -> None:
+    with pytest.raises(UserError, match="no method is called 'patchcore'; there are igd, igd-authors"):
+        find_method("patchcore")
+    with pytest.raises(UserError, match="no recipe is called 'slow'; there are"):
+        plan("mnist", digits, {**QUICK, "recipe": "slow"})
+
+
+@pytest.mark.parametrize("name", ["ocsvm-imagenet", "kde-imagenet"])
+def test_classical_methods_look_through_a_frozen_network(digits: Path, name: str) -> None:
+    result = carry_out(only_run("mnist", digits, name), digits, Support())
+    assert result["metrics"]["image_auroc"] == 1.0  # where stripes on pixels defeat them
+
+
+def test_an_objective_that_makes_no_difference_is_refused(tmp_path: Path) -> None:
+    """Recipe fast sees large images through the pixel scale, which is the same for all objectives."""
+    write_images(tmp_path / "bottle" / "train" / "good", stripes(4, side=72))
+    write_images(tmp_path / "bottle" / "test" / "good", stripes(2, side=72))
+    write_images(tmp_path / "bottle" / "test" / "spot", spotted(stripes(2, side=72)))
+    (run,) = plan("mvtec", tmp_path, {"recipe": "fast"}, None, ["dsvdd"])
+    with pytest.raises(UserError, match=r"objective dsvdd: makes no difference .* \(pixel\); add --scales global,local"):
+        carry_out(run, tmp_path, Support())
