@@ -14,9 +14,20 @@ from conftest import spotted, stripes, write_images
 
 from igd import recipes
 from igd.cli import main
+from igd.pretraining import contrastive, distillation
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+FROZEN = ("frozen_small", "frozen_large")
+
+
+def shortened(scale: recipes.AnyScale) -> recipes.AnyScale:
+    """The same scale with networks and a training that take no time."""
+    if isinstance(scale, recipes.PixelSettings):
+        return scale
+    return replace(scale, width=4, training=replace(scale.training, steps=3))
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -33,12 +44,13 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     short = {
         name: replace(
             recipe,
-            small=tuple(replace(s, width=4, training=replace(s.training, steps=3)) for s in recipe.small),
-            large=tuple(replace(s, width=2, training=replace(s.training, steps=2)) for s in recipe.large),
+            **{which: tuple(map(shortened, getattr(recipe, which))) for which in ("small", "large", *FROZEN)},
         )
         for name, recipe in recipes.RECIPES.items()
     }
     monkeypatch.setattr(recipes, "RECIPES", short)
+    monkeypatch.setattr(distillation, "FAST", replace(distillation.FAST, steps=2, batch_size=4))
+    monkeypatch.setattr(contrastive, "FAST", replace(contrastive.FAST, steps=2, batch_size=4))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -13,7 +13,6 @@ def add(commands: Any) -> None:
     command = add_command(commands, "demo", run, "train, evaluate and report on images that come with igd", "igd demo")
     command.add_argument("--out", type=Path, default=Path("igd-demo"), help="folder to write to (default: %(default)s)")
     command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--steps", type=int, default=260, help="batches to train on (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,9 +29,7 @@ def run(options: argparse.Namespace) -> int:
     bricks = read_dataset(make_demo(out / "bricks", seed=options.seed))
     progress = progress_of(options)
     with warnings_as_lines():
-        detector = IGD(image_size=192, scales=("local",), steps=options.steps, seed=options.seed).fit(
-            bricks, progress=progress
-        )
+        detector = IGD(image_size=192, seed=options.seed).fit(bricks, progress=progress)
     detector.save(out / "bricks.igd")
     evaluation = evaluate(detector, bricks.test_samples(), progress)
     write_report(out / "report.html", detector, evaluation, "igd demo: a brick wall")
