@@ -29,7 +29,8 @@ def test_train_predict_evaluate(category: Path, tmp_path: Path, capsys: pytest.C
     model = tmp_path / "stripes.igd"
     assert main(["train", str(category), "-o", str(model), *QUICK, "--json"]) == 0
     trained = json.loads(capsys.readouterr().out)
-    assert (trained["images"], trained["calibration_images"], trained["recipe"], trained["seed"]) == (48, 12, "fast", 0)
+    assert (trained["images"], trained["calibration_images"], trained["measuring_images"]) == (48, 9, 3)
+    assert (trained["recipe"], trained["seed"], trained["backbone"]) == ("fast", 0, "efficientnet_lite0")
     assert [path.name for path in tmp_path.iterdir()] == ["stripes.igd"]
 
     out = tmp_path / "results"

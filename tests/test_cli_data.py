@@ -65,7 +65,7 @@ def test_a_manifest_trains_and_tests(category: Path, tmp_path: Path, capsys: pyt
     manifest.write_text("\n".join(rows))
     model = tmp_path / "stripes.igd"
     trained = run(capsys, "train", manifest, "--root", category, "-o", model, *QUICK)
-    assert trained["images"] + trained["calibration_images"] == 60
+    assert trained["images"] + trained["calibration_images"] + trained["measuring_images"] == 60
     listed = run(capsys, "evaluate", model, manifest, "--root", category, "--quiet", "--json")
     assert listed == run(capsys, "evaluate", model, category, "--quiet", "--json")
     assert (listed["n_normal"], listed["n_anomalous"], listed["n_masks"]) == (10, 10, 10)

@@ -191,6 +191,7 @@ class IGD(BaseEstimator):
             "protocols": source.protocols,
             "images": len(training),
             "calibration_images": len(calibrating),
+            "measuring_images": len(held_out.nonzero()) - len(calibrating),
             "skipped": images.skipped,
             "backbone": frozen.backbone.name if frozen else "none",
             "weights": frozen.backbone.origin if frozen else "none",

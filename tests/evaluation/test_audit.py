@@ -41,7 +41,8 @@ class Spy(IGD):
 
 @pytest.fixture(scope="module")
 def audited() -> list[Audited]:
-    return audit(contaminated(), IGD(objective="mse", pretrain="scratch", steps=40, width=4, batch_size=16), folds=3, seed=0)
+    detector = IGD(objective="mse", pretrain="scratch", combination="sum", steps=40, width=4, batch_size=16)
+    return audit(contaminated(), detector, folds=3, seed=0)
 
 
 def test_odd_images_come_out_on_top(audited: list[Audited]) -> None:

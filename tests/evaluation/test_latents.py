@@ -21,7 +21,7 @@ def test_of_patches_the_furthest_counts(fitted_large: IGD) -> None:
     local = fitted_large.scales_[1]
     pixels = torch.from_numpy(stripes(2, side=192, seed=8, colour=True)).permute(0, 3, 1, 2).contiguous()
     assert local.descriptor is not None
-    for image, latent in zip(pixels, local.latents(pixels), strict=True):
+    for image, latent in zip(pixels, local.latents(pixels, None), strict=True):
         patches = local.samples(image[None])
         with torch.no_grad():
             each = local.autoencoder(patches[torch.arange(len(patches))], decode=False).latent
