@@ -53,7 +53,9 @@ def fitted() -> IGD:
 def fitted_large() -> IGD:
     """A detector of large images, global and local, hardly trained: for shapes and geometry, not for quality."""
     with pytest.warns(UserWarning, match="model:"):
-        return IGD(pretrain="scratch", combination="sum", steps=2, width=2, image_size=192).fit(stripes(12, side=192, colour=True))
+        return IGD(pretrain="scratch", combination="sum", steps=2, width=2, image_size=192).fit(
+            stripes(12, side=192, colour=True)
+        )
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,9 @@ COUNT, SIZE, ROWS, COLUMNS = 60, 3, 4, 6
 @pytest.fixture
 def features() -> Tensor:
     """Far from 0, where a naive sum of squares loses digits, with a mean and a spread of its own at each position."""
-    mixed = torch.einsum("bdrc,de->berc", torch.randn(COUNT, SIZE, ROWS, COLUMNS, dtype=torch.float64), torch.randn(3, 3).double())
+    mixed = torch.einsum(
+        "bdrc,de->berc", torch.randn(COUNT, SIZE, ROWS, COLUMNS, dtype=torch.float64), torch.randn(3, 3).double()
+    )
     return 100 + 10 * torch.randn(SIZE, ROWS, COLUMNS) + mixed * (0.5 + torch.rand(ROWS, COLUMNS))
 
 

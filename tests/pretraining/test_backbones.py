@@ -77,5 +77,5 @@ def test_enlarging_leaves_no_values_that_pixels_cannot_have() -> None:
 
 
 def test_an_unknown_backbone_is_answered_with_those_there_are() -> None:
-    with pytest.raises(UserError, match="no backbone is called 'vgg'; there are efficientnet_lite0, .*resnet18"):
+    with pytest.raises(UserError, match=r"no backbone is called 'vgg'; there are efficientnet_lite0, .*resnet18"):
         find_kind("vgg")

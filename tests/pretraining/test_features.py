@@ -161,7 +161,9 @@ def test_a_second_training_looks_at_no_training_image(tmp_path: Path, looked_at:
 
     images = stripes(12, side=96)
     plain = {name: value for name, value in settings.items() if name != "feature_cache"}
-    assert IGD(**settings).fit(images).score_samples(images).tolist() == IGD(**plain).fit(images).score_samples(images).tolist()
+    assert (
+        IGD(**settings).fit(images).score_samples(images).tolist() == IGD(**plain).fit(images).score_samples(images).tolist()
+    )
     assert looks(images) == held_out_twice
     assert looks(stripes(12, side=96, seed=1)) == 10 + held_out_twice
     parameters = read_parameters(find_weights("efficientnet_lite0"))

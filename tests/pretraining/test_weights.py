@@ -114,7 +114,15 @@ def test_files_that_are_cut_off_empty_or_text_are_refused(published: dict[str, T
     small = {"conv1.weight": published["conv1.weight"]}
     torch.save(small, path) if suffix == ".pth" else save_file(small, path)
     whole = path.read_bytes()
-    for contents in (whole[: len(whole) // 2], whole[:-100], whole[:10], b"", b"hello, I am text\n", bytes(64), b"\x80\x02\xff"):
+    for contents in (
+        whole[: len(whole) // 2],
+        whole[:-100],
+        whole[:10],
+        b"",
+        b"hello, I am text\n",
+        bytes(64),
+        b"\x80\x02\xff",
+    ):
         path.write_bytes(contents)
         with pytest.raises(UserError, match=rf"whole{suffix}: not a file of weights .*, or damaged"):
             read_parameters(path)
