@@ -370,6 +370,7 @@ class IGD(BaseEstimator):
         check_is_fitted(self, "scales_")
         places = dict.fromkeys(PLACES)  # whose paths are nobody else's business
         parameters = {**self.get_params(), **places, "scales": self.scales and list(self.scales)}
+        parameters["pretrain"] = self.pretrain and Path(self.pretrain).name  # of an encoder's file
         stored = StoredModel(
             parameters,
             self.geometry_,

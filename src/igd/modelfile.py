@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from igd.combination import Unit
@@ -136,6 +137,9 @@ def _scale(
         Scale.check(settings, geometry.side)
     scale = build_scale(settings, objective, geometry.side, channels, backbone)
     scale.restore(_under(settings.name, tensors), path)
+    if isinstance(scale, PixelScale) and backbone:  # that its descriptors fit what the backbone sees, a blank image tells
+        blank = torch.zeros(1, channels, geometry.side, geometry.side, dtype=torch.uint8)
+        scale.look(blank, backbone(blank))
     return scale
 
 

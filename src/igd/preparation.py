@@ -196,7 +196,12 @@ def _first_readable(source: Source) -> Image.Image:
 
 def decode_for_pretraining(source: Source, image_size: int | None, progress: Progress) -> Pixels:
     """Images as an encoder is to see them: decoded to one square, whatever their sizes."""
-    side = image_size or (SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE)
+    side = image_size
+    if side is None:
+        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
     if not 0 < side <= LARGEST_SIDE:
         raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
-    return decode(source, Geometry(side, "resize"), progress=progress).pixels
+    images = decode(source, Geometry(side, "resize"), progress=progress)
+    for message in images.skipped:
+        progress.say(f"left out: {message}")
+    return images.pixels

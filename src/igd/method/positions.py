@@ -38,9 +38,9 @@ class PositionMoments:
         """Take in the features of a batch, (b, d, rows, columns), each position weighted by (b, rows, columns)."""
         if weight is None:
             weight = torch.ones(len(features), *features.shape[2:])
-        own = weight.sum(dim=0).clamp(min=1e-12)
-        mean = (features * weight[:, None]).sum(dim=0) / own
-        residual = in_cells((features - mean) * weight[:, None].sqrt())
+        own = weight.sum(dim=0).double().clamp(min=1e-12)
+        mean = (features * weight[:, None]).sum(dim=0).double() / own
+        residual = in_cells((features - mean.to(features.dtype)) * weight[:, None].sqrt())
         total = self.weight + own
         shift = mean - self.mean
         between = in_cells((shift * (self.weight * own / total).sqrt())[None])

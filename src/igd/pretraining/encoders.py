@@ -58,7 +58,7 @@ def save_encoder(path: Path, backbone: Backbone, provenance: dict[str, Any]) -> 
 def load_encoder(path: Path) -> Backbone:
     """Read what `save_encoder` wrote, or say why this file is not one."""
     header, parameters = read_tensors(path, KIND, FORMAT)
-    if header.get("backbone") not in KINDS:
+    if header.get("backbone") not in list(KINDS):  # a list: what stands there may not be hashable
         raise UserError(f"{path}: damaged: no backbone is called {header.get('backbone')!r}")
     if not all(value.isfinite().all() for value in parameters.values()):
         raise UserError(f"{path}: damaged: it holds values that are not numbers")

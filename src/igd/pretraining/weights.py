@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import importlib.util
 import os
 import pickle
-import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -74,7 +74,7 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
         ours = kind.ours(parameters)
     except KeyError as error:
         raise UserError(f"{path}: not the weights of {name}: there is no tensor {error.args[0]}") from None
-    return build_backbone(name, ours, path)
+    return replace(build_backbone(name, ours, path), origin=path.name)  # where the file lay is nobody else's business
 
 
 def build_backbone(name: str, parameters: dict[str, Tensor], origin: Path | str, last: int | None = None) -> Backbone:
@@ -156,10 +156,8 @@ def fetch_weights(name: str, progress: Progress, url: str | None = None, sha256:
                     file.write(chunk)
             if digest.hexdigest() != sha256:
                 raise UserError(f"{url}: SHA-256 {digest.hexdigest()[:16]}..., not the published {sha256}; nothing was kept")
-    except (urllib.error.URLError, OSError) as error:
-        if isinstance(error, UserError):
-            raise
-        reason = getattr(error, "reason", error)
+    except (OSError, http.client.HTTPException) as error:  # no connection, no such page, or an answer that breaks off
+        reason = str(getattr(error, "reason", error)).strip()
         raise UserError(
             f"{url}: can't be reached ({reason}); fetch it elsewhere, copy it here and give --weights FILE"
         ) from None

@@ -1,0 +1,128 @@
+"""Learning by contrast: the loss against loops, and a training of a few steps."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import stripes
+from torch import Tensor
+
+from igd.errors import Interrupted
+from igd.pretraining.backbones import prepared
+from igd.pretraining.contrastive import Contrast, Contrasted, contrast, nt_xent
+from igd.progress import Progress
+
+PIXELS = torch.from_numpy(stripes(24, side=16))[:, None]
+QUICK = Contrast(steps=20, batch_size=4, learning_rate=0.02, weight_decay=5e-4)
+
+
+def colours() -> Tensor:
+    """Red, green, blue and black: images that are easily told apart."""
+    images = torch.zeros(4, 3, 16, 16, dtype=torch.uint8)
+    for number in range(3):
+        images[number, number] = 255
+    return images
+
+
+def slow_nt_xent(one: Tensor, other: Tensor, temperature: float, further: Tensor | None = None) -> float:
+    """As Chen et al. write it: for each view, minus the logarithm of its partner's share among all others."""
+
+    def likeness(first: Tensor, second: Tensor) -> float:
+        return math.exp(F.cosine_similarity(first, second, dim=0).item() / temperature)
+
+    views = [*one, *other]
+    negatives = [] if further is None else list(further)
+    total = 0.0
+    for number, view in enumerate(views):
+        partner = views[(number + len(one)) % len(views)]
+        others = [each for place, each in enumerate(views) if place != number]
+        total -= math.log(likeness(view, partner) / sum(likeness(view, each) for each in [*others, *negatives]))
+    return total / len(views)
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0])
+@pytest.mark.parametrize("negatives", [0, 7])
+def test_loss_equals_the_loops(temperature: float, negatives: int) -> None:
+    one, other = torch.randn(5, 8), torch.randn(5, 8)
+    further = torch.randn(negatives, 8) if negatives else None
+    expected = slow_nt_xent(one, other, temperature, further)
+    assert nt_xent(one, other, temperature, further).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_loss_does_not_care_which_view_came_first_nor_how_long_vectors_are() -> None:
+    one, other = torch.randn(6, 8), torch.randn(6, 8)
+    loss = nt_xent(one, other, 0.2)
+    torch.testing.assert_close(nt_xent(other, one, 0.2), loss)
+    torch.testing.assert_close(nt_xent(7 * one, 0.1 * other, 0.2), loss)
+    order = torch.randperm(6)
+    torch.testing.assert_close(nt_xent(one[order], other[order], 0.2), loss)
+
+
+def test_further_negatives_raise_the_loss() -> None:
+    one, other = torch.randn(6, 8), torch.randn(6, 8)
+    few, many = torch.randn(3, 8), torch.randn(30, 8)
+    assert nt_xent(one, other, 0.2) < nt_xent(one, other, 0.2, few) < nt_xent(one, other, 0.2, torch.cat([few, many]))
+
+
+def test_views_that_belong_together_cost_less() -> None:
+    one = torch.eye(6)
+    assert nt_xent(one, one, 0.2) < nt_xent(one, one.roll(1, 0), 0.2)
+
+
+def test_loss_has_the_right_gradient() -> None:
+    one = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    other = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, b: nt_xent(a, b, 0.5), (one, other))
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Contrasted:
+    return contrast(colours(), QUICK, Progress())
+
+
+def test_loss_falls(learnt: Contrasted) -> None:
+    assert learnt.losses.isfinite().all()
+    assert learnt.losses[-5:].mean() < 0.7 * learnt.losses[:3].mean()
+
+
+def test_encoder_is_frozen_and_tells_images_apart(learnt: Contrasted) -> None:
+    encoder = learnt.encoder
+    assert encoder.name == "resnet18_small"
+    assert not any(value.requires_grad for value in encoder.network.parameters())
+    vectors = encoder.network(prepared(colours(), encoder.kind, 16))
+    assert vectors.shape == (4, 512)
+    likeness = F.cosine_similarity(vectors[:, None], vectors[None], dim=2)
+    assert likeness[~torch.eye(4, dtype=torch.bool)].max() < 0.99
+
+
+def test_the_same_seed_gives_the_same_encoder() -> None:
+    short = Contrast(steps=2, batch_size=4)
+    one, again = contrast(PIXELS, short, Progress()), contrast(PIXELS, short, Progress())
+    assert one.encoder.identity == again.encoder.identity
+    assert torch.equal(one.losses, again.losses)
+    other = contrast(PIXELS, Contrast(steps=2, batch_size=4, seed=1), Progress())
+    assert other.encoder.identity != one.encoder.identity
+
+
+def test_turned_images_are_further_negatives() -> None:
+    settings = {"steps": 1, "batch_size": 4}
+    plain, turned = (contrast(PIXELS, Contrast(**settings, rotated=rotated), Progress()) for rotated in (False, True))
+    assert turned.losses[0] > plain.losses[0]  # the first step sees the same views, and more beside them
+
+
+def test_stopping_raises_interrupted() -> None:
+    asked = iter([False, False, True])
+    with pytest.raises(Interrupted, match="stopped"):
+        contrast(PIXELS, QUICK, Progress(), stop=lambda: next(asked))
+
+
+def test_whoever_watches_sees_every_step() -> None:
+    seen: list[int] = []
+    contrast(PIXELS, Contrast(steps=2, batch_size=4), Progress(), watch=lambda step, encoder: seen.append(step))
+    assert seen == [1, 2]
+
+
+def test_length_of_a_training() -> None:
+    assert Contrast(epochs=10, batch_size=32).total_steps(65) == 30
+    assert Contrast(epochs=10, steps=7).total_steps(65) == 7

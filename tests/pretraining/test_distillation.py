@@ -1,0 +1,75 @@
+"""Distillation: a student that comes closer to its teacher."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import stripes
+from torch import Tensor
+
+from igd.errors import Interrupted
+from igd.pretraining.distillation import Distillation, Distilled, distil, teacher_vectors
+from igd.pretraining.features import FrozenBackbone, Seen
+from igd.pretraining.weights import load_backbone
+from igd.progress import Progress
+
+PIXELS = torch.from_numpy(stripes(20, side=16))[:, None]
+
+
+@pytest.fixture(scope="module")
+def teacher() -> FrozenBackbone:
+    return FrozenBackbone(load_backbone("efficientnet_lite0"), 64, (), vector=True)
+
+
+class SimpleTeacher:
+    """Sees how bright the quarters of an image are: easily learnt."""
+
+    backbone = SimpleNamespace(name="simple")
+
+    def __call__(self, pixels: Tensor) -> Seen:
+        return Seen([], F.adaptive_avg_pool2d(pixels.float(), 2).flatten(1))
+
+
+@pytest.fixture(scope="module")
+def distilled() -> Distilled:
+    return distil(SimpleTeacher(), PIXELS, Distillation(steps=15, batch_size=6, learning_rate=1e-3), Progress())
+
+
+def test_teachers_vectors_are_computed_once_at_unit_length(teacher: FrozenBackbone) -> None:
+    vectors = teacher_vectors(teacher, PIXELS, Progress())
+    assert vectors.shape == (20, 1280)
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(20))
+    torch.testing.assert_close(vectors[3], F.normalize(teacher(PIXELS[3:4]).vector, dim=1)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_loss_falls(distilled: Distilled) -> None:
+    assert distilled.losses.isfinite().all()
+    assert distilled.losses[-5:].mean() < 0.5 * distilled.losses[0]
+
+
+def test_student_comes_closer_to_the_teacher(distilled: Distilled) -> None:
+    untaught = distil(SimpleTeacher(), PIXELS, Distillation(steps=1, batch_size=2, learning_rate=1e-9), Progress())
+    assert abs(untaught.agreement) < 0.5 < distilled.agreement <= 1
+
+
+def test_student_is_frozen_and_says_where_it_comes_from(distilled: Distilled) -> None:
+    assert distilled.encoder.name == "resnet18_small"
+    assert distilled.encoder.origin == "distilled from simple in 15 steps"
+    assert not any(value.requires_grad for value in distilled.encoder.network.parameters())
+
+
+def test_the_same_seed_gives_the_same_student(teacher: FrozenBackbone) -> None:
+    short = Distillation(steps=2, batch_size=4)
+    one, again = distil(teacher, PIXELS, short, Progress()), distil(teacher, PIXELS, short, Progress())
+    assert one.encoder.identity == again.encoder.identity
+    assert one.agreement == again.agreement
+    other = distil(teacher, PIXELS, Distillation(steps=2, batch_size=4, seed=1), Progress())
+    assert other.encoder.identity != one.encoder.identity
+
+
+@pytest.mark.parametrize("answers", [[True], [False, False, True]])  # asked by the teacher's pass, then at each step
+def test_stopping_raises_interrupted(teacher: FrozenBackbone, answers: list[bool]) -> None:
+    asked = iter(answers)
+    with pytest.raises(Interrupted, match="stopped"):
+        distil(teacher, PIXELS, Distillation(steps=5, batch_size=4), Progress(), stop=lambda: next(asked))

@@ -1,0 +1,172 @@
+"""The pixel scale as its users meet it: nothing is trained, and defects it never saw are found and located."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import spotted, stripes
+from PIL import Image
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from igd import IGD
+from igd.errors import UserError
+from igd.pixelscale import PixelScale
+from igd.pretraining.features import Seen
+from igd.recipes import PixelSettings
+
+SIDE = 128
+
+
+def normal(count: int, seed: int) -> np.ndarray:
+    return stripes(count, side=SIDE, seed=seed, colour=True)
+
+
+@pytest.fixture(scope="module")
+def detector() -> IGD:
+    return IGD(image_size=SIDE).fit(normal(20, seed=0))
+
+
+@pytest.fixture
+def saved(detector: IGD, tmp_path: Path) -> Path:
+    detector.save(tmp_path / "pixel.igd")
+    return tmp_path / "pixel.igd"
+
+
+def peak(heat: np.ndarray) -> tuple[int, int]:
+    row, column = divmod(int(heat.argmax()), heat.shape[1])
+    return row, column
+
+
+@pytest.mark.parametrize("at", [(40, 80), (8, 8), (100, 30)])
+def test_finds_and_locates_a_square_it_never_saw(detector: IGD, at: tuple[int, int]) -> None:
+    anomalous = detector.predict(spotted(normal(4, seed=9), at=at, size=16))
+    usual = detector.predict(normal(4, seed=8))
+    assert min(each.score for each in anomalous) > max(each.score for each in usual)
+    for each in anomalous:
+        row, column = peak(each.map)
+        assert at[0] <= row < at[0] + 16
+        assert at[1] <= column < at[1] + 16
+
+
+def test_locates_it_in_images_that_are_not_square(detector: IGD) -> None:
+    """Twice as wide as high: the peak lies where the square is in the original."""
+    for image in spotted(normal(3, seed=9), at=(40, 80), size=16):
+        wide = np.asarray(Image.fromarray(image).resize((300, 150)))
+        heat = detector.predict(wide).map
+        assert heat.shape == (150, 300)
+        row, column = peak(heat)
+        assert 40 <= row * SIDE / 150 < 56
+        assert 80 <= column * SIDE / 300 < 96
+
+
+def test_alarms_p_values_and_threshold_agree(detector: IGD) -> None:
+    alarm = detector.predict(spotted(normal(1, seed=9), at=(40, 80), size=16)[0])
+    assert alarm.is_anomalous
+    assert alarm.score > detector.threshold_ > 0
+    assert alarm.p_value == pytest.approx(1 / (len(detector.calibration_scores_) + 1))
+    assert alarm.map.max() > detector.pixel_threshold_
+    p_values = [each.p_value for each in detector.predict(normal(10, seed=8))]
+    assert np.mean(p_values) > 0.3
+    assert alarm.terms.keys() == {"pixel.distance"}
+
+
+def test_scores_and_maps_lie_between_zero_and_one(detector: IGD) -> None:
+    extreme = np.random.default_rng(0).integers(0, 256, (2, SIDE, SIDE, 3), dtype=np.uint8)
+    for each in [*detector.predict(extreme), *detector.predict(normal(2, seed=8))]:
+        assert 0 < each.score < 1
+        assert 0 < each.map.min() <= each.map.max() < 1
+
+
+def test_an_image_scores_the_same_in_any_company(detector: IGD) -> None:
+    images = normal(5, seed=8)
+    together = detector.score_samples(images)
+    alone = [detector.score_samples(image)[0] for image in images]
+    np.testing.assert_allclose(together, alone, rtol=1e-4)
+
+
+def test_what_is_learnt_does_not_depend_on_batches() -> None:
+    settings = PixelSettings()
+    maps = [torch.randn(12, 3, 8, 8), torch.randn(12, 4, 4, 4)]
+    learnt = []
+    for size in (12, 5):
+        scale = PixelScale(settings, SIDE)
+        for parts in zip(*(each.split(size) for each in maps), strict=True):
+            scale.update(Seen(list(parts), None))
+        scale.finish()
+        learnt.append(scale.tensors())
+    for name, value in learnt[0].items():
+        torch.testing.assert_close(learnt[1][name], value, rtol=1e-3, atol=1e-4)
+
+
+def test_saved_and_loaded_predicts_the_same_to_the_last_bit(detector: IGD, saved: Path) -> None:
+    images = spotted(normal(4, seed=9))
+    for one, other in zip(detector.predict(images), IGD.load(saved).predict(images), strict=True):
+        assert (one.score, one.p_value, one.is_anomalous, one.terms) == (
+            other.score,
+            other.p_value,
+            other.is_anomalous,
+            other.terms,
+        )
+        np.testing.assert_array_equal(one.map, other.map)
+
+
+def test_model_file_tells_nothing_about_places(tmp_path: Path) -> None:
+    detector = IGD(image_size=64, scales=("global",), steps=1, width=2, feature_cache=tmp_path / "cache")
+    with pytest.warns(UserWarning, match="model:"):
+        detector.fit(stripes(6, side=64))
+    detector.save(tmp_path / "model.igd")
+    contents = (tmp_path / "model.igd").read_bytes()
+    assert str(tmp_path).encode() not in contents
+    assert b"site-packages" not in contents
+    assert b'"/' not in contents[: int.from_bytes(contents[:8], "little") + 8]  # no value of the header starts at the root
+
+
+def edit(path: Path, change) -> Path:
+    with safe_open(path, framework="pt") as opened:
+        header = json.loads(opened.metadata()["igd"])
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    change(header, tensors)
+    save_file(tensors, path, metadata={"igd": json.dumps(header)})
+    return path
+
+
+def drop(prefix: str):
+    def change(header, tensors) -> None:
+        for name in [each for each in tensors if each.startswith(prefix)]:
+            del tensors[name]
+
+    return change
+
+
+def replace(name: str, made):
+    def change(header, tensors) -> None:
+        tensors[name] = made(tensors[name]).contiguous()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (replace("pixel/0.mean", lambda value: value.clone().fill_(torch.nan)), "it holds values that are not numbers"),
+        (replace("pixel/0.whitener", lambda value: value[:, :-1]), "a pixel descriptor of the wrong shape"),
+        (replace("pixel/0.whitener", lambda value: value[:-1]), "a pixel descriptor of the wrong shape"),
+        (replace("pixel/0.mean", lambda value: value[:, :, :-1]), "a pixel descriptor of the wrong shape"),
+        (replace("pixel/1.mean", lambda value: value[:-1]), "a pixel descriptor of the wrong shape"),
+        (replace("pixel/0.mean", lambda value: value.double()), "its description makes no sense"),
+        (drop("pixel/1.mean"), "its description makes no sense"),
+        (drop("pixel/1."), "its description makes no sense"),
+        (drop("pixel/"), "its pixel scale is empty"),
+        (drop("backbone/stem"), "stem.weight is missing"),
+        (lambda header, tensors: header.update(seen_by=None), "a pixel scale needs a backbone"),
+        (lambda header, tensors: header["seen_by"].update(side=64), "its description makes no sense"),
+        (lambda header, tensors: header["seen_by"].update(blocks=[4, 10]), "its description makes no sense"),
+        (lambda header, tensors: header["scales"][0].update(smoothing=-1), "impossible scale"),
+    ],
+)
+def test_a_damaged_file_is_refused_when_it_is_read(saved: Path, change, message: str) -> None:
+    with pytest.raises(UserError, match=rf"pixel.igd: .*({message})"):
+        IGD.load(edit(saved, change))
