@@ -21,7 +21,7 @@ def test_a_map_of_every_block_and_a_vector(backbone: Backbone) -> None:
     image = torch.randn(2, 3, 64, 64)
     *maps, vector = View(backbone.network, tuple(range(len(backbone.channels))), vector=True)(image)
     assert [each.shape[1] for each in maps] == backbone.channels
-    assert vector.shape == (2, backbone.kind.features)
+    assert vector.shape == (2, backbone.kind.pooled)
     assert {maps[block].shape[-2:] for block in backbone.kind.fine_blocks} == {(4, 4)}  # 1/16 of the image's side
 
 

@@ -22,7 +22,9 @@ def test_maps_of_the_blocks_asked_for_and_the_vector(frozen: FrozenBackbone) -> 
     seen = frozen(torch.randint(0, 256, (3, 1, 32, 32), dtype=torch.uint8))
     assert [each.shape for each in seen.maps] == [(3, 80, 4, 4), (3, 112, 4, 4)]
     assert seen.vector is not None
-    assert seen.vector.shape == (3, 1280)
+    assert seen.vector.shape == (3, 112 + 192 + 1280)
+    for part in seen.vector.split((112, 192, 1280), dim=1):
+        torch.testing.assert_close(part.norm(dim=1), torch.ones(3))
     assert frozen.patch_features == 192
 
 

@@ -184,7 +184,7 @@ def test_fetched_weights_are_kept_and_found(served: tuple[str, str], cache: Path
     path = fetch_weights("resnet18", Progress(), *served)
     assert path == cache / "resnet18.pth" == find_weights("resnet18")
     assert hashlib.sha256(path.read_bytes()).hexdigest() == served[1]
-    assert load_backbone("resnet18").kind.features == 512
+    assert load_backbone("resnet18").features == 512
     assert {"name": "resnet18", "weights": str(path)} in listed()
 
 

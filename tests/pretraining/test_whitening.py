@@ -11,15 +11,15 @@ from igd.pretraining.whitening import LEAST, start_whitened
 
 
 def features(count: int, size: int) -> Tensor:
-    """Vectors of varying length, correlated, with spreads that differ tenfold, around a mean far from 0."""
+    """Vectors of unit length, correlated, with spreads that differ tenfold, around a mean far from 0."""
     mixed = torch.randn(count, size) @ torch.randn(size, size) * torch.logspace(-1, 0, size)
-    return (mixed + 5 * torch.randn(size)) * (0.5 + torch.rand(count, 1))
+    return F.normalize(mixed + 5 * torch.randn(size), dim=1)
 
 
 def whitened(vectors: Tensor, outputs: int, bias: bool = True) -> Tensor:
     linear = nn.Linear(vectors.shape[1], outputs, bias=bias)
     start_whitened(linear, vectors)
-    return linear(F.normalize(vectors, dim=1)).detach()
+    return linear(vectors).detach()
 
 
 def test_many_vectors_come_out_centred_and_nearly_white() -> None:
@@ -34,7 +34,7 @@ def test_many_vectors_come_out_centred_and_nearly_white() -> None:
 
 def test_squared_distance_is_the_mahalanobis_distance() -> None:
     vectors = features(300, 12)
-    unit = F.normalize(vectors, dim=1).double().numpy()
+    unit = vectors.double().numpy()
     shrinkage = max(LEAST, ledoit_wolf_shrinkage(unit))
     oracle = EmpiricalCovariance().fit(unit)
     empirical = oracle.covariance_

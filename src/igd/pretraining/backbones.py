@@ -108,10 +108,9 @@ class Backbone:
 class View(nn.Module):
     """What a detector needs of a network: the outputs of some blocks and, where wanted, the parts of the vector."""
 
-    def __init__(self, backbone: Backbone, blocks: tuple[int, ...], vector: bool) -> None:
+    def __init__(self, network: nn.Module, blocks: tuple[int, ...], vector: bool, vector_blocks: tuple[int, ...] = ()) -> None:
         super().__init__()
-        self.network, self.blocks, self.vector = backbone.network, blocks, vector
-        self.vector_blocks = backbone.kind.vector_blocks
+        self.network, self.blocks, self.vector, self.vector_blocks = network, blocks, vector, vector_blocks
 
     def forward(self, image: Tensor) -> list[Tensor]:
         network = cast(Network, self.network)

@@ -36,7 +36,7 @@ class FrozenBackbone:
     def __init__(self, backbone: Backbone, side: int, blocks: tuple[int, ...], vector: bool) -> None:
         self.backbone = backbone if vector else backbone.up_to(max(blocks))
         self.side, self.blocks, self.vector = side, blocks, vector
-        self.graph = FrozenGraph(View(self.backbone, blocks, vector))
+        self.graph = FrozenGraph(View(self.backbone.network, blocks, vector, backbone.kind.vector_blocks))
 
     def __call__(self, pixels: Tensor) -> Seen:
         """What it sees in images (b, channels, h, w)."""
