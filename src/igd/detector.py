@@ -165,7 +165,8 @@ class IGD(BaseEstimator):
         features: dict[str, Tensor] = {}
         if frozen:
             cache = Path(self.feature_cache) if self.feature_cache else None
-            features = see(frozen, scales, training.pixels, run, cache, progress, stop)
+            contents = fingerprint({}, training.pixels) if cache else ""
+            features = see(frozen, scales, training.pixels, contents, cache, progress, stop)
         for scale in scales:
             if isinstance(scale, Scale):
                 name = scale.settings.name

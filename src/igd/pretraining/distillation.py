@@ -74,6 +74,7 @@ def distil(
         loss = (student - target[indices]).square().sum(dim=1).mean()
         optimizer.zero_grad()
         loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
         losses[step] = loss.detach()
