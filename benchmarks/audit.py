@@ -11,16 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from conditions import conditions
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from igd import IGD, __version__
+from igd import IGD
 from igd.data.images import find_images
 from igd.data.samples import Sample
 from igd.evaluation.audit import audit
@@ -56,12 +55,7 @@ def main() -> None:
         "what": f"Audit of training images with {SHARE:.0%} planted anomalies",
         "command": f"python benchmarks/audit.py --mvtec FOLDER --cifar FILE --classes {' '.join(map(str, options.classes))} "
         f"--images {options.images} --folds {options.folds} --recipe {options.recipe}{steps} --seed {options.seed}",
-        "recipe": options.recipe,
-        "seed": options.seed,
-        "igd": __version__,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "date": date.today().isoformat(),
+        **conditions(options.recipe, options.seed),
         "folds": options.folds,
         "audits": [run(name, samples, detector, options.folds, options.seed) for name, samples in sets.items()],
     }

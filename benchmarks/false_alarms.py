@@ -23,16 +23,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from conditions import FROM_SCRATCH, conditions
 from numpy.typing import NDArray
 from scipy.stats import betabinom, binom
 
-from igd import IGD, __version__
+from igd import IGD
 from igd.calibration import threshold
 from igd.files import write_text
 from igd.progress import TerminalProgress
@@ -57,7 +56,7 @@ def main() -> None:
     arrays = np.load(options.data)
     chance = np.random.default_rng(options.seed)
     pool = chance.permutation(arrays["x_train"][arrays["y_train"] == options.normal])
-    detector = IGD(recipe=options.recipe, steps=options.steps, seed=options.seed)
+    detector = IGD(**FROM_SCRATCH, recipe=options.recipe, steps=options.steps, seed=options.seed)
     detector.fit(pool[: options.trained_on], progress=TerminalProgress())
     scores = -detector.score_samples(pool[options.trained_on :])
     own = detector.calibration_scores_.double().numpy()
@@ -67,12 +66,7 @@ def main() -> None:
         "command": f"python benchmarks/false_alarms.py --data FILE --normal {options.normal} "
         f"--trained-on {options.trained_on} --splits {options.splits} --recipe {options.recipe} --steps {options.steps} "
         f"--seed {options.seed}",
-        "recipe": options.recipe,
-        "seed": options.seed,
-        "igd": __version__,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "date": date.today().isoformat(),
+        **conditions(options.recipe, options.seed),
         "calibration_images": CALIBRATION,
         "new_images": NEW,
         "equal_scores": int(len(scores) - len(np.unique(scores))),

@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
-import torch
+from conditions import FROM_SCRATCH, conditions
 from sklearn.metrics import roc_auc_score
 
-from igd import IGD, __version__
+from igd import IGD
 from igd.files import write_text
 from igd.progress import TerminalProgress
 
@@ -38,12 +37,7 @@ def main() -> None:
         "what": "Fashion MNIST, one class normal, from scratch; test AUC of the last model",
         "command": f"python benchmarks/fashion_mnist.py --data FILE --classes {' '.join(map(str, options.classes))} "
         f"--recipe {options.recipe} --seed {options.seed}",
-        "recipe": options.recipe,
-        "seed": options.seed,
-        "igd": __version__,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "date": date.today().isoformat(),
+        **conditions(options.recipe, options.seed),
         "paper_mean_of_ten_classes": PAPER,
         "runs": runs,
         "mean_auc": {name: float(np.mean([each["auc"][name] for each in runs])) for name in runs[0]["auc"]},
@@ -56,7 +50,8 @@ def main() -> None:
 def run(arrays: dict[str, np.ndarray], number: int, recipe: str, seed: int) -> dict[str, object]:
     """Train on one class of the training set, score the whole test set once."""
     started = time.time()
-    detector = IGD(recipe=recipe, seed=seed).fit(arrays["x_train"][arrays["y_train"] == number], progress=TerminalProgress())
+    normal = arrays["x_train"][arrays["y_train"] == number]
+    detector = IGD(**FROM_SCRATCH, recipe=recipe, seed=seed).fit(normal, progress=TerminalProgress())
     trained = time.time()
     predictions = detector.predict(arrays["x_test"])
     labels = arrays["y_test"] != number

@@ -46,6 +46,8 @@ def measure(count: int, side: int, held: int) -> dict[str, float]:
     """Decode, train and calibrate, and say how much memory that took at its peak."""
     import warnings
 
+    from conditions import FROM_SCRATCH
+
     from igd import IGD
     from igd.data.sources import Source, decode
 
@@ -56,7 +58,7 @@ def measure(count: int, side: int, held: int) -> dict[str, float]:
     source = Source([str(number) for number in range(count)], draw, "the drawn images")
     with warnings.catch_warnings(), patch("igd.preparation.decode", partial(decode, held=held)):
         warnings.simplefilter("ignore")
-        IGD(image_size=side, steps=STEPS, width=4, calibration=SCORED / count).fit(source)
+        IGD(**FROM_SCRATCH, image_size=side, steps=STEPS, width=4, calibration=SCORED / count).fit(source)
     return {
         "pixels_mb": 3 * side * side * count / 2**20,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -9,13 +9,12 @@ import argparse
 import json
 import resource
 import time
-from datetime import date
 from pathlib import Path
 
-import torch
+from conditions import FROM_SCRATCH, conditions
 from sklearn.metrics import roc_auc_score
 
-from igd import IGD, __version__
+from igd import IGD
 from igd.data.reading import read_dataset
 from igd.evaluation.evaluate import evaluate
 from igd.evaluation.report import write_report
@@ -35,7 +34,7 @@ def main() -> None:
 
     name = options.category.name
     started = time.time()
-    detector = IGD(recipe=options.recipe, objective=options.objective, seed=options.seed)
+    detector = IGD(**FROM_SCRATCH, recipe=options.recipe, objective=options.objective, seed=options.seed)
     dataset = read_dataset(options.category)
     detector.fit(dataset, progress=TerminalProgress())
     trained = time.time()
@@ -51,13 +50,8 @@ def main() -> None:
         "command": f"python benchmarks/mvtec.py FOLDER/{name} --recipe {options.recipe} --objective {options.objective} "
         f"--seed {options.seed}",
         "category": name,
-        "recipe": options.recipe,
         "objective": options.objective,
-        "seed": options.seed,
-        "igd": __version__,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "date": date.today().isoformat(),
+        **conditions(options.recipe, options.seed),
         "metrics": evaluation.metrics,
         "image_auroc_of_each_term": terms,
         "training_seconds": round(trained - started, 1),

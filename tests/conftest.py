@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 from PIL import Image
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from igd import IGD
 
@@ -48,6 +51,17 @@ def write_digits(path: Path, train: dict[int, int], test: dict[int, int]) -> Pat
     x_train, y_train = images(train, 100)
     x_test, y_test = images(test, 200)
     np.savez(path, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    return path
+
+
+def edit(path: Path, change_header=lambda header: None, change_tensors=lambda tensors: None) -> Path:
+    """The file with its header or its tensors changed."""
+    with safe_open(path, framework="pt") as opened:
+        header = json.loads(opened.metadata()["igd"])
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    change_header(header)
+    change_tensors(tensors)
+    save_file(tensors, path, metadata={"igd": json.dumps(header)})
     return path
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import stripes
+from conftest import edit, stripes
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -18,17 +18,6 @@ from igd.errors import UserError
 def saved(fitted: IGD, tmp_path: Path) -> Path:
     fitted.save(tmp_path / "stripes.igd")
     return tmp_path / "stripes.igd"
-
-
-def edit(path: Path, change_header=lambda header: None, change_tensors=lambda tensors: None) -> Path:
-    """The file with its header or its tensors changed."""
-    with safe_open(path, framework="pt") as opened:
-        header = json.loads(opened.metadata()["igd"])
-        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    change_header(header)
-    change_tensors(tensors)
-    save_file(tensors, path, metadata={"igd": json.dumps(header)})
-    return path
 
 
 def test_saved_and_loaded_equals_the_original(fitted: IGD, saved: Path) -> None:

@@ -56,9 +56,8 @@ def see(
 
     def compute() -> dict[str, Tensor]:
         flipped = [scale for scale in trained if scale.settings.training.flip]
-        learnt_now = pixelwise if not taught else []
-        taught.extend(learnt_now)
-        plain = look(False, trained, learnt_now)
+        taught.extend(pixelwise)
+        plain = look(False, trained, pixelwise)
         turned = look(True, flipped, []) if flipped else {}
         return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
 

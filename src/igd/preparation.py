@@ -67,12 +67,7 @@ def choose_scales(parameters: Parameters, source: Source) -> tuple[list[AnyScale
     if len(source) < FEWEST:
         raise UserError(f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, better 100")
     recipe = find_recipe(parameters.recipe)
-    shorter = min(_first_readable(source).size)
-    side = parameters.image_size
-    if side is None:
-        side = SMALL_SIDE if shorter <= SMALL_LIMIT else LARGE_SIDE
-    if not 0 < side <= LARGEST_SIDE:
-        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
+    side = _choose_side(parameters.image_size, source)
     frozen = (parameters.pretrain or recipe.pretrain) != "scratch"
     if side <= SMALL_LIMIT:
         available = recipe.frozen_small if frozen else recipe.small
@@ -185,6 +180,16 @@ def seen_side(side: int, backbone: Backbone) -> int:
     return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
 
 
+def _choose_side(image_size: int | None, source: Source) -> int:
+    """The side of the model's square: the one asked for, or what the first image suggests."""
+    side = image_size
+    if side is None:
+        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
+    if not 0 < side <= LARGEST_SIDE:
+        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
+    return side
+
+
 def _first_readable(source: Source) -> Image.Image:
     for number in range(len(source)):
         try:
@@ -196,12 +201,7 @@ def _first_readable(source: Source) -> Image.Image:
 
 def decode_for_pretraining(source: Source, image_size: int | None, progress: Progress) -> Pixels:
     """Images as an encoder is to see them: decoded to one square, whatever their sizes."""
-    side = image_size
-    if side is None:
-        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
-    if not 0 < side <= LARGEST_SIDE:
-        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
-    images = decode(source, Geometry(side, "resize"), progress=progress)
+    images = decode(source, Geometry(_choose_side(image_size, source), "resize"), progress=progress)
     for message in images.skipped:
         progress.say(f"left out: {message}")
     return images.pixels

@@ -1,13 +1,10 @@
 """Encoders as files: what goes in comes out, and a detector looks through it."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
-from conftest import stripes
-from safetensors import safe_open
-from safetensors.torch import save_file
+from conftest import edit, stripes
 
 from igd import IGD
 from igd.errors import UserError
@@ -28,16 +25,6 @@ def encoder() -> Backbone:
 def saved(encoder: Backbone, tmp_path: Path) -> Path:
     save_encoder(tmp_path / "encoder.igd", encoder, {"way": "test"})
     return tmp_path / "encoder.igd"
-
-
-def edit(path: Path, change_header=lambda header: None, change_tensors=lambda tensors: None) -> Path:
-    with safe_open(path, framework="pt") as opened:
-        header = json.loads(opened.metadata()["igd"])
-        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    change_header(header)
-    change_tensors(tensors)
-    save_file(tensors, path, metadata={"igd": json.dumps(header)})
-    return path
 
 
 def test_small_images_keep_their_pixels() -> None:

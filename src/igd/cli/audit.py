@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, progress_of, warnings_as_lines
+from igd.cli.common import DONE, add_command, add_data_flags, progress_of, training_set, warnings_as_lines
 from igd.cli.train import TRAINING_FLAGS, add_training_flags
 
 NAMED = 10  # images, for people who look at the terminal
@@ -25,20 +25,12 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.data.protocols import apply_protocols
-    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.evaluation.audit import audit, rows, write_audit_page, write_audit_table
     from igd.files import make_folder
 
     out = make_folder(options.out)
-    dataset = apply_protocols(
-        read_dataset(options.images, root=options.root),
-        normal_class=options.normal_class,
-        fraction=1,
-        contaminated=options.contamination or 0,
-        seed=options.seed,
-    )
+    dataset = training_set(options)
     detector = IGD(**{name: getattr(options, name) for name in TRAINING_FLAGS})
     with warnings_as_lines():
         audited = audit(dataset, detector, options.folds, options.seed, progress_of(options))

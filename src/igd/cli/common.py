@@ -16,6 +16,7 @@ from igd.errors import TrainingWarning
 from igd.progress import LineProgress, Progress, TerminalProgress
 
 if TYPE_CHECKING:
+    from igd.data.dataset import Dataset
     from igd.detector import IGD
 
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
@@ -43,6 +44,22 @@ def add_data_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument("--root", type=Path, help="folder that a manifest's paths start from (default: the manifest's own)")
     command.add_argument("--normal-class", help="of several classes, the one that is normal; the others are anomalous")
     command.add_argument("--contamination", type=float, help="share of the test anomalies moved to the training images")
+
+
+def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
+    """The data set that the flags name, under the protocols that they ask for."""
+    from igd.data.protocols import apply_protocols
+    from igd.data.reading import read_dataset
+    from igd.preparation import check_seed
+
+    check_seed(options.seed)
+    return apply_protocols(
+        read_dataset(options.images, root=options.root),
+        normal_class=options.normal_class,
+        fraction=fraction,
+        contaminated=options.contamination or 0,
+        seed=options.seed,
+    )
 
 
 def progress_of(options: argparse.Namespace) -> Progress:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, interruptible, progress_of
+from igd.cli.common import DONE, add_command, add_data_flags, interruptible, progress_of, training_set
 from igd.errors import UserError
 
 if TYPE_CHECKING:
@@ -100,19 +100,10 @@ def run_contrastive(options: argparse.Namespace) -> int:
 def _pixels(options: argparse.Namespace) -> Pixels:
     """The normal training images of a data set, decoded, or patches of them."""
     from igd.data.pixels import cut_patches
-    from igd.data.protocols import apply_protocols
-    from igd.data.reading import read_dataset
     from igd.data.sources import as_source
-    from igd.preparation import check_seed, decode_for_pretraining
+    from igd.preparation import decode_for_pretraining
 
-    check_seed(options.seed)
-    dataset = apply_protocols(
-        read_dataset(options.images, root=options.root),
-        normal_class=options.normal_class,
-        fraction=1,
-        contaminated=options.contamination or 0,
-        seed=options.seed,
-    )
+    dataset = training_set(options)
     pixels = decode_for_pretraining(as_source(dataset), options.image_size, progress_of(options))
     if options.patch is None:
         return pixels

@@ -7,7 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, identity, interruptible, progress_of, warnings_as_lines
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_data_flags,
+    identity,
+    interruptible,
+    progress_of,
+    training_set,
+    warnings_as_lines,
+)
 from igd.errors import UserError
 
 
@@ -22,25 +31,15 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.data.protocols import apply_protocols
-    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.files import check_writable
-    from igd.preparation import check_seed
 
     target = options.output
     check_writable(target)
     checkpoint = target.with_name(target.name + ".checkpoint")
     if checkpoint.exists() and not options.resume:
         raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
-    check_seed(options.seed)
-    dataset = apply_protocols(
-        read_dataset(options.images, root=options.root),
-        normal_class=options.normal_class,
-        fraction=options.fraction,
-        contaminated=options.contamination or 0,
-        seed=options.seed,
-    )
+    dataset = training_set(options, options.fraction)
     detector = IGD(**{name: getattr(options, name) for name in TRAINING_FLAGS})
     with interruptible() as stop, warnings_as_lines():
         detector.fit(

@@ -1,0 +1,25 @@
+"""What every measurement records about how it was made, and what 'from scratch' means."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import torch
+
+from igd import __version__
+
+# Parameters of the published results from scratch, whatever the recipes' defaults become.
+FROM_SCRATCH: dict[str, Any] = {"pretrain": "scratch", "combination": "sum"}
+
+
+def conditions(recipe: str, seed: int) -> dict[str, Any]:
+    """Recipe, seed, versions, threads and date, as they go into a result's JSON."""
+    return {
+        "recipe": recipe,
+        "seed": seed,
+        "igd": __version__,
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "date": date.today().isoformat(),
+    }
