@@ -42,7 +42,7 @@ def test_every_scale_learns_from_one_look(frozen: FrozenBackbone, monkeypatch: p
     look = FrozenBackbone.__call__
     monkeypatch.setattr(FrozenBackbone, "__call__", lambda self, pixels: (looked.append(len(pixels)), look(self, pixels))[1])
     scales = scales_of(frozen)
-    features = see(frozen, scales, PIXELS, "images", None, Progress(), lambda: False)
+    features = see(frozen, scales, PIXELS, Progress(), lambda: False)
     assert sum(looked) == len(PIXELS)
     whole = frozen(PIXELS)
     torch.testing.assert_close(features["global"], whole.vector, rtol=1e-4, atol=1e-5)
@@ -50,22 +50,24 @@ def test_every_scale_learns_from_one_look(frozen: FrozenBackbone, monkeypatch: p
     assert len(scales[2].descriptors) == 2
 
 
-def test_a_cache_serves_trained_scales_while_the_pixel_scale_looks_itself(frozen: FrozenBackbone, tmp_path: Path) -> None:
+def test_a_memory_serves_every_scale(tmp_path: Path) -> None:
+    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), 128, (7, 10), vector=True)
+    frozen.remember_in(tmp_path)
     learnt, seen = [], []
     for _ in range(2):
         scales = scales_of(frozen)
-        seen.append(see(frozen, scales, PIXELS, "images", tmp_path, Progress(), lambda: False))
+        seen.append(see(frozen, scales, PIXELS, Progress(), lambda: False))
         learnt.append(scales[2].tensors())
-    assert len(list(tmp_path.iterdir())) == 1
+    assert frozen.memory is not None
+    assert (frozen.memory.computed, frozen.memory.recalled) == (len(PIXELS), len(PIXELS))
     for made in (seen, learnt):
         assert made[0].keys() == made[1].keys()
         assert all(torch.equal(value, made[1][name]) for name, value in made[0].items())
 
 
-def test_stopping_while_it_looks_raises_interrupted(frozen: FrozenBackbone, tmp_path: Path) -> None:
+def test_stopping_while_it_looks_raises_interrupted(frozen: FrozenBackbone) -> None:
     with pytest.raises(Interrupted, match="stopped"):
-        see(frozen, scales_of(frozen), PIXELS, "images", tmp_path, Progress(), lambda: True)
-    assert not list(tmp_path.iterdir())
+        see(frozen, scales_of(frozen), PIXELS, Progress(), lambda: True)
 
 
 @pytest.fixture(scope="module", params=["calibrated", "sum"])

@@ -99,7 +99,7 @@ class IGD(BaseEstimator):
         backbone: str = DEFAULT,  # of which imagenet weights are taken
         weights: str | Path | None = None,  # a file with them; None: those on this machine
         combination: Combination | None = None,  # of scales: calibrated, or the paper's sum; None: the recipe's
-        feature_cache: str | Path | None = None,  # a folder to keep features of training images in; None: nowhere
+        feature_cache: str | Path | None = None,  # a folder to keep the backbone's features of images in; None: nowhere
     ) -> None:
         self.recipe = recipe
         self.objective = objective
@@ -164,9 +164,9 @@ class IGD(BaseEstimator):
         scales = [build_scale(each, objective, geometry.side, images.pixels.shape[1], frozen) for each in settings]
         features: dict[str, Tensor] = {}
         if frozen:
-            cache = Path(self.feature_cache) if self.feature_cache else None
-            contents = fingerprint({}, training.pixels) if cache else ""
-            features = see(frozen, scales, training.pixels, contents, cache, progress, stop)
+            if self.feature_cache:
+                frozen.remember_in(Path(self.feature_cache))
+            features = see(frozen, scales, training.pixels, progress, stop)
         for scale in scales:
             if isinstance(scale, Scale):
                 name = scale.settings.name

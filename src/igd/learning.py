@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
@@ -16,7 +15,7 @@ from igd.errors import Interrupted, UserError
 from igd.method.em import TrainingState
 from igd.method.health import snapshot
 from igd.pixelscale import PixelScale
-from igd.pretraining.features import FrozenBackbone, remembered
+from igd.pretraining.features import FrozenBackbone
 from igd.progress import Progress
 from igd.scale import Scale, SeenSamples
 
@@ -27,19 +26,10 @@ AnyModel = Scale | PixelScale
 Stop = Callable[[], bool]
 
 
-def see(
-    frozen: FrozenBackbone,
-    scales: list[AnyModel],
-    pixels: Pixels,
-    images: str,
-    cache: Path | None,
-    progress: Progress,
-    stop: Stop,
-) -> dict[str, Tensor]:
+def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress: Progress, stop: Stop) -> dict[str, Tensor]:
     """Look at every image once: pixel scales learn on the way, of the others' features (and mirrored ones) a tensor each."""
     trained = [scale for scale in scales if isinstance(scale, Scale)]
     pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
-    described = {"images": images, "seen by": frozen.described, "scales": [_view_of(scale) for scale in trained]}
 
     def look(turned: bool, wanted: list[Scale], learning: list[PixelScale]) -> dict[str, Tensor]:
         seen_by: dict[str, list[Tensor]] = {scale.settings.name: [] for scale in wanted}
@@ -54,24 +44,12 @@ def see(
                 pixel_scale.update(seen)
         return {name: torch.cat(parts) for name, parts in seen_by.items()}
 
-    def compute() -> dict[str, Tensor]:
-        flipped = [scale for scale in trained if scale.settings.training.flip]
-        taught.extend(pixelwise)
-        plain = look(False, trained, pixelwise)
-        turned = look(True, flipped, []) if flipped else {}
-        return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
-
-    taught: list[PixelScale] = []
-    features = remembered(cache, described, compute) if trained else {}
-    if pixelwise and not taught:
-        look(False, [], pixelwise)
+    flipped = [scale for scale in trained if scale.settings.training.flip]
+    plain = look(False, trained, pixelwise)
+    turned = look(True, flipped, []) if flipped else {}
     for pixel_scale in pixelwise:
         pixel_scale.finish()
-    return features
-
-
-def _view_of(scale: Scale) -> list[object]:
-    return [scale.settings.name, scale.settings.patch, scale.settings.stride, scale.settings.training.flip]
+    return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
 
 
 def train_scale(

@@ -46,7 +46,7 @@ class Trained(Method):
 
         checkpoint = self.support.checkpoint
         given: Settings = {name: tuple(each) if isinstance(each, list) else each for name, each in self.settings.items()}
-        self.detector = IGD(**given, seed=self.seed).fit(
+        self.detector = IGD(**given, seed=self.seed, feature_cache=self.support.feature_cache).fit(
             images,
             checkpoint=checkpoint,
             resume=checkpoint is not None and checkpoint.exists(),
@@ -63,7 +63,9 @@ class Trained(Method):
 
     def details(self) -> Settings:
         made = {name: self.detector.provenance_[name] for name in ("images", "calibration_images", "backbone", "fingerprint")}
-        return {"scales": [scale.settings.name for scale in self.detector.scales_], **made}
+        memory = self.detector.backbone_ and self.detector.backbone_.memory
+        recalled = {"features_recalled": memory.recalled, "features_computed": memory.computed} if memory else {}
+        return {"scales": [scale.settings.name for scale in self.detector.scales_], **made, **recalled}
 
     def score(self, images: Sequence[Sample]) -> Iterator[Scored]:
         for prediction in self.detector.predictions(images, progress=self.support.progress):

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -35,6 +36,7 @@ def run_grid(
     store: Store,
     *,
     jobs: int = 1,
+    feature_cache: Path | None = None,
     command: str | None = None,
     stop: Callable[[], bool] = lambda: False,
     ended: Callable[[Record], None] = lambda _: None,
@@ -44,23 +46,24 @@ def run_grid(
 
     A failure does not stop the others, and is tried again at the next call. When `stop` says so, the runs at work keep what
     they have learnt and this ends with `Interrupted`; the same call goes on from there, and so it does after a crash.
+    With a `feature_cache`, a folder, runs share what frozen backbones see in their images, and no image is looked at twice.
     `command` is what someone types to do the same, for the record; `ended` hears of each run at its end, `watch` some times a
     second how the whole is going.
     """
-    threads = threads_each(jobs)
+    start = partial(_Worker, path, threads_each(jobs), feature_cache)
     with store.alone():
         if command:
             store.add_command(command)
-        return _Grid(runs, path, store, jobs, threads, ended, watch).carry_out(stop)
+        return _Grid(runs, start, store, jobs, ended, watch).carry_out(stop)
 
 
 class _Worker:
     """A process and the run it is working on."""
 
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: Path, threads: int, feature_cache: Path | None) -> None:
         spawn = get_context("spawn")  # a forked PyTorch with threads may hang
         self.connection, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=work, args=(path, threads, theirs), daemon=True)
+        self.process = spawn.Process(target=work, args=(path, threads, feature_cache, theirs), daemon=True)
         with _deaf_to_interrupts():
             self.process.start()
         theirs.close()
@@ -90,14 +93,13 @@ class _Grid:
     def __init__(
         self,
         runs: Sequence[Run],
-        path: Path,
+        start: Callable[[], _Worker],
         store: Store,
         jobs: int,
-        threads: int,
         ended: Callable[[Record], None],
         watch: Callable[[Outlook], None],
     ) -> None:
-        self.path, self.store, self.jobs, self.threads = path, store, jobs, threads
+        self.start, self.store, self.jobs = start, store, jobs
         self.ended, self.watch = ended, watch
         finished = store.finished()
         self.total, self.done_before = len(runs), sum(run.key in finished for run in runs)
@@ -133,7 +135,7 @@ class _Grid:
         return self.records
 
     def _begin(self, run: Run) -> None:
-        worker = self.idle.pop() if self.idle else _Worker(self.path, self.threads)
+        worker = self.idle.pop() if self.idle else self.start()
         worker.begin(run, self.store.checkpoint(run))
         self.at_work.append(worker)
 

@@ -26,9 +26,10 @@ class Scored(NamedTuple):
 
 @dataclass
 class Support:
-    """What a long training may use: a file that outlives it, someone to tell, and a wish to stop."""
+    """What a long training may use: files that outlive it, someone to tell, and a wish to stop."""
 
     checkpoint: Path | None = None
+    feature_cache: Path | None = None  # a folder, for what frozen backbones see
     progress: Progress = field(default_factory=Progress)
     stop: Callable[[], bool] = lambda: False
 

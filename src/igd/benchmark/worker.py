@@ -14,7 +14,7 @@ from igd.errors import Interrupted, UserError
 STOP = "stop"
 
 
-def work(path: Path, threads: int, connection: Connection) -> None:
+def work(path: Path, threads: int, feature_cache: Path | None, connection: Connection) -> None:
     """Carry out what arrives, (run, checkpoint) each; anything that arrives meanwhile is a wish to stop.
 
     The end of the other process is one too: what a run has learnt is then kept for the next attempt, and this process ends.
@@ -26,15 +26,17 @@ def work(path: Path, threads: int, connection: Connection) -> None:
     with threadpool_limits(threads), suppress(EOFError, OSError):  # nobody is there any more
         while (task := connection.recv()) != STOP:
             described, checkpoint = task
-            connection.send(_attempt(Run.from_json(described), path, checkpoint, connection))
+            connection.send(_attempt(Run.from_json(described), path, checkpoint, feature_cache, connection))
 
 
-def _attempt(run: Run, path: Path, checkpoint: Path, connection: Connection) -> tuple[str, dict[str, Any]]:
+def _attempt(
+    run: Run, path: Path, checkpoint: Path, feature_cache: Path | None, connection: Connection
+) -> tuple[str, dict[str, Any]]:
     from igd.benchmark.method import Support
     from igd.benchmark.trial import carry_out
 
     try:
-        return "done", carry_out(run, path, Support(checkpoint, stop=connection.poll))
+        return "done", carry_out(run, path, Support(checkpoint, feature_cache, stop=connection.poll))
     except Interrupted:
         return "stopped", {}
     except UserError as error:

@@ -67,6 +67,7 @@ def _add_run(parts: Any) -> None:
     )
     flag("--seeds", nargs="+", type=int, default=[0], metavar="SEED", help="one run each (default: 0)")
     flag("--jobs", type=int, default=1, help="processes; the threads are divided among them (default: %(default)s)")
+    flag("--feature-cache", type=Path, help="folder where runs share the backbone's features of images (default: none)")
     flag("--dry-run", action="store_true", help="only list the runs and which are done")
     flag("--recipe", default="fast", help="fast (default), paper, authors")
     flag("--pretrain", help="scratch, imagenet, distill, contrastive, or a file of igd pretrain (default: the recipe's)")
@@ -99,7 +100,15 @@ def run(options: argparse.Namespace) -> int:
     store = Store(options.store, create=True)
     with interruptible() as stop, _Bar(options) as bar:
         records = run_grid(
-            runs, path, store, jobs=options.jobs, command=_command(options), stop=stop, ended=bar.ended, watch=bar.watch
+            runs,
+            path,
+            store,
+            jobs=options.jobs,
+            feature_cache=options.feature_cache,
+            command=_command(options),
+            stop=stop,
+            ended=bar.ended,
+            watch=bar.watch,
         )
     failed = sum(record.error is not None for record in records)
     if not options.json:

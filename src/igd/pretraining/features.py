@@ -1,10 +1,7 @@
-"""What a frozen backbone sees in images: one pass for every scale that looks, computed once and, if wanted, kept in a file."""
+"""What a frozen backbone sees in images: one pass for every scale that looks, kept, if wanted, in a file."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from igd.errors import UserError
-from igd.files import make_folder, read_tensors, write_tensors
 from igd.pretraining.backbones import Backbone, View, prepared
 from igd.pretraining.graph import FrozenGraph
+from igd.pretraining.memory import FeatureMemory
 
-FORMAT = 1
-KIND = "feature cache"
 PIXELS_AT_ONCE = 8 * 320 * 320  # of the backbone's input: more would leave the processor's caches
 
 
@@ -37,14 +31,22 @@ class FrozenBackbone:
         self.backbone = backbone if vector else backbone.up_to(max(blocks))
         self.side, self.blocks, self.vector = side, blocks, vector
         self.graph = FrozenGraph(View(self.backbone.network, blocks, vector, backbone.kind.vector_blocks))
+        self.memory: FeatureMemory | None = None
 
     def __call__(self, pixels: Tensor) -> Seen:
         """What it sees in images (b, channels, h, w)."""
-        batch = max(1, PIXELS_AT_ONCE // self.side**2)
-        batches = [self.graph(prepared(part, self.backbone.kind, self.side)) for part in pixels.split(batch)]
-        outputs = [torch.cat(part) for part in zip(*batches, strict=True)]
+        outputs = self.memory(pixels, self._outputs) if self.memory else self._outputs(pixels)
         maps, parts = outputs[: len(self.blocks)], outputs[len(self.blocks) :]
         return Seen(maps, torch.cat([F.normalize(part, dim=1) for part in parts], dim=1) if parts else None)
+
+    def _outputs(self, pixels: Tensor) -> list[Tensor]:
+        batch = max(1, PIXELS_AT_ONCE // self.side**2)
+        batches = [self.graph(prepared(part, self.backbone.kind, self.side)) for part in pixels.split(batch)]
+        return [torch.cat(part) for part in zip(*batches, strict=True)]
+
+    def remember_in(self, folder: Path) -> None:
+        """Keep what it sees in a file there, and look at no image that is in that file."""
+        self.memory = FeatureMemory(folder, self.described)
 
     @property
     def patch_features(self) -> int:
@@ -78,21 +80,3 @@ def patch_features(maps: list[Tensor], rows: int, columns: int, margin: int) -> 
     if margin:
         together = F.pad(together, [margin] * 4, mode="replicate")
     return F.avg_pool2d(together, 2, 1).permute(0, 2, 3, 1)
-
-
-def remembered(folder: Path | None, described: object, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """What `compute` gives, from a file in `folder` where one was made of exactly what is `described`."""
-    if folder is None:
-        return compute()
-    key = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-    path = make_folder(folder) / f"{key[:32]}.features"
-    if path.exists():
-        try:
-            header, tensors = read_tensors(path, KIND, FORMAT)
-            if header.get("key") == key:
-                return tensors
-        except UserError:  # damaged: made again below
-            pass
-    tensors = compute()
-    write_tensors(path, {"kind": KIND, "format": FORMAT, "key": key}, tensors)
-    return tensors
