@@ -26,7 +26,7 @@ class ScaleSettings:
     patch: int | None = None  # side of the patches it looks at; None: the whole image
     stride: int = 16  # distance of neighbouring patches
     width: int = 64  # channels of the first stage; ResNet18's are 64
-    latent_size: int | None = 128  # Z; None: as many as the frozen backbone has features
+    latent_size: int | None = 128  # Z, no more than a frozen backbone has features; None: as many
     start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
     anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
     smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
@@ -85,9 +85,9 @@ _FAST_LARGE = (
     ScaleSettings("local", PATCH, replace(_FAST, steps=1000), patch=32, width=16, anomaly_share=0.1, smoothing=4.0),
 )
 # The authors weight l_h of whole images with nine tenths and that of patches with one.
-_FROZEN_SMALL = replace(_FAST_SMALL, training=_REFINE, anomaly_share=0.9, latent_size=None, start="whitened")
+_FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), anomaly_share=0.9, latent_size=1024, start="whitened")
 _FROZEN_LARGE = (
-    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), anomaly_share=0.9, latent_size=None, start="whitened"),
+    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), anomaly_share=0.9, latent_size=1024, start="whitened"),
     replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), latent_size=None, start="whitened"),
     PixelSettings(),
 )

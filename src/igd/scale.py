@@ -78,9 +78,9 @@ class Scale:
 
     @property
     def latent_size(self) -> int:
-        size = self.settings.latent_size or self.features
-        assert size is not None
-        return size
+        limits = [size for size in (self.settings.latent_size, self.features) if size is not None]
+        assert limits
+        return min(limits)
 
     @staticmethod
     def check(settings: ScaleSettings, image_side: int) -> None:

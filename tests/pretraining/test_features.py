@@ -21,9 +21,17 @@ def test_maps_of_the_blocks_asked_for_and_the_vector(frozen: FrozenBackbone) -> 
     seen = frozen(torch.randint(0, 256, (3, 1, 32, 32), dtype=torch.uint8))
     assert [each.shape for each in seen.maps] == [(3, 80, 4, 4), (3, 112, 4, 4)]
     assert seen.vector is not None
-    assert seen.vector.shape == (3, 112 + 192 + 1280)
-    for part in seen.vector.split((112, 192, 1280), dim=1):
-        torch.testing.assert_close(part.norm(dim=1), torch.ones(3))
+    assert seen.vector.shape == (3, frozen.backbone.features) == (3, 4 * 112 + 4 * 192 + 1280)
+    lengths = torch.stack([part.norm(dim=1) for part in seen.vector.split((448, 768, 1280), dim=1)])
+    torch.testing.assert_close(lengths, torch.tensor([1.0, 1.0, 0.5])[:, None].expand(3, 3))  # grey: shapes count most
+
+
+def test_the_vector_tells_where_in_the_image_a_shape_is(frozen: FrozenBackbone) -> None:
+    """A spot and its mirror image: what is on the left of one is on the right of the other."""
+    pixels = torch.full((2, 3, 32, 32), 90, dtype=torch.uint8)
+    pixels[0, :, 4:12, 4:12] = pixels[1, :, 4:12, 20:28] = 250
+    one, other = frozen(pixels).vector[:, :448].view(2, 112, 2, 2)
+    assert (one - other).norm() > 2 * (one - other.flip(-1)).norm()
     assert frozen.patch_features == 192
 
 

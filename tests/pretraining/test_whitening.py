@@ -28,7 +28,7 @@ def test_many_vectors_come_out_centred_and_nearly_white() -> None:
     torch.testing.assert_close(latent.mean(dim=0), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-3)
     covariance = latent.T.cov(correction=0)
     torch.testing.assert_close(covariance, covariance.diagonal().diag(), rtol=0, atol=1e-3)  # shrinkage turns no axis
-    assert covariance.diagonal().max() < 1.02  # it moves large variances a little and small ones more
+    assert covariance.diagonal().max() < 1 / (1 - LEAST)  # it moves large variances a little and small ones more
     assert covariance.diagonal()[0] > 0.95
 
 

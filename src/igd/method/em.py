@@ -90,10 +90,15 @@ def start_training(autoencoder: AutoEncoder, critic: Critic, samples: Samples, t
     return TrainingState(
         autoencoder,
         critic,
-        torch.optim.Adam(autoencoder.parameters(), training.learning_rate, training.betas, weight_decay=training.weight_decay),
-        torch.optim.Adam(critic.parameters(), training.learning_rate, training.betas, weight_decay=training.weight_decay),
+        _adam(autoencoder, training),
+        _adam(critic, training),
         torch.full((training.total_steps(len(samples)), len(RECORDED)), math.nan),
     )
+
+
+def _adam(network: torch.nn.Module, training: Training) -> torch.optim.Adam:
+    weights, rate, decay = network.parameters(), training.learning_rate, training.weight_decay
+    return torch.optim.Adam(weights, rate, training.betas, weight_decay=decay, fused=True)  # one pass over each tensor
 
 
 def train(

@@ -44,7 +44,8 @@ class Kind:
     mean: tuple[float, ...]  # of the pixels, in [0, 1], that it was trained on
     std: tuple[float, ...]
     fine_blocks: tuple[int, ...]  # whose maps tell defects from what is usual at a position; 1/16 of the image's side
-    vector_blocks: tuple[int, ...] = ()  # whose means join the vector: shapes, beside what the last block knows of objects
+    vector_blocks: tuple[int, ...] = ()  # whose quarters join the vector: shapes and where they are, beside what the last
+    # block knows of objects
     magnified: bool = True  # it was trained on large images and wants small ones enlarged; a student sees them as they are
     ours: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda published: published  # published parameters as ours
 
@@ -68,6 +69,7 @@ KINDS = {
     "resnet18_small": Kind(lambda: ResNet18(3, stem="small"), 512, RGB_MEAN, RGB_STD, (6, 7), magnified=False),
 }
 DEFAULT = "efficientnet_lite0"
+QUARTERS = 4  # of a map, each with a mean of its own
 
 
 def find_kind(name: str) -> Kind:
@@ -96,7 +98,7 @@ class Backbone:
     @property
     def features(self) -> int:
         """Length of the whole vector."""
-        return self.kind.pooled + sum(self.channels[block] for block in self.kind.vector_blocks)
+        return self.kind.pooled + QUARTERS * sum(self.channels[block] for block in self.kind.vector_blocks)
 
     def up_to(self, last: int) -> Backbone:
         """The same without the layers behind block number `last`."""
@@ -106,19 +108,17 @@ class Backbone:
 
 
 class View(nn.Module):
-    """What a detector needs of a network: the outputs of some blocks and, where wanted, the parts of the vector."""
+    """What a detector needs of a network: the outputs of some blocks and, where wanted, the vector after the last."""
 
-    def __init__(self, network: nn.Module, blocks: tuple[int, ...], vector: bool, vector_blocks: tuple[int, ...] = ()) -> None:
+    def __init__(self, network: nn.Module, blocks: tuple[int, ...], vector: bool) -> None:
         super().__init__()
-        self.network, self.blocks, self.vector, self.vector_blocks = network, blocks, vector, vector_blocks
+        self.network, self.blocks, self.vector = network, blocks, vector
 
     def forward(self, image: Tensor) -> list[Tensor]:
         network = cast(Network, self.network)
         maps = network.maps(image)
         seen = [maps[block] for block in self.blocks]
-        if not self.vector:
-            return seen
-        return [*seen, *(torch.mean(maps[block], dim=(2, 3)) for block in self.vector_blocks), network.pool(maps[-1])]
+        return [*seen, network.pool(maps[-1])] if self.vector else seen
 
 
 def prepared(pixels: Tensor, kind: Kind, side: int) -> Tensor:

@@ -13,6 +13,8 @@ from igd.pretraining.backbones import Backbone, View, prepared
 from igd.pretraining.graph import FrozenGraph
 from igd.pretraining.memory import FeatureMemory
 
+TRUST = 2.0  # in what the last block knows of objects, from colour photographs, against the shapes that earlier ones see;
+# where the images are grey, the other way round
 PIXELS_AT_ONCE = 8 * 320 * 320  # of the backbone's input: more would leave the processor's caches
 
 
@@ -21,7 +23,7 @@ class Seen:
     """What a frozen backbone makes of a batch of images."""
 
     maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
-    vector: Tensor | None  # (b, features), where asked for; each of its parts has unit length
+    vector: Tensor | None  # (b, features), where asked for
 
 
 class FrozenBackbone:
@@ -30,19 +32,32 @@ class FrozenBackbone:
     def __init__(self, backbone: Backbone, side: int, blocks: tuple[int, ...], vector: bool) -> None:
         self.backbone = backbone if vector else backbone.up_to(max(blocks))
         self.side, self.blocks, self.vector = side, blocks, vector
-        self.graph = FrozenGraph(View(self.backbone.network, blocks, vector, backbone.kind.vector_blocks))
+        self.shown = tuple(sorted({*blocks, *self._vector_blocks}))
+        self.graph = FrozenGraph(View(self.backbone.network, self.shown, vector))
         self.memory: FeatureMemory | None = None
 
     def __call__(self, pixels: Tensor) -> Seen:
         """What it sees in images (b, channels, h, w)."""
         outputs = self.memory(pixels, self._outputs) if self.memory else self._outputs(pixels)
-        maps, parts = outputs[: len(self.blocks)], outputs[len(self.blocks) :]
-        return Seen(maps, torch.cat([F.normalize(part, dim=1) for part in parts], dim=1) if parts else None)
+        maps, parts = outputs[: len(self.blocks)], [F.normalize(part, dim=1) for part in outputs[len(self.blocks) :]]
+        if len(parts) > 1:
+            parts[-1] = parts[-1] * (TRUST if pixels.shape[1] == 3 else 1 / TRUST)
+        return Seen(maps, torch.cat(parts, dim=1) if parts else None)
 
     def _outputs(self, pixels: Tensor) -> list[Tensor]:
+        """The maps asked for, the quarters of those that the vector is made of, and its last part."""
         batch = max(1, PIXELS_AT_ONCE // self.side**2)
-        batches = [self.graph(prepared(part, self.backbone.kind, self.side)) for part in pixels.split(batch)]
+        batches = []
+        for part in pixels.split(batch):
+            outputs = self.graph(prepared(part, self.backbone.kind, self.side))
+            shown = dict(zip(self.shown, outputs, strict=False))
+            quarters = [F.adaptive_avg_pool2d(shown[block], 2).flatten(1) for block in self._vector_blocks]
+            batches.append([*(shown[block] for block in self.blocks), *quarters, *outputs[len(self.shown) :]])
         return [torch.cat(part) for part in zip(*batches, strict=True)]
+
+    @property
+    def _vector_blocks(self) -> tuple[int, ...]:
+        return self.backbone.kind.vector_blocks if self.vector else ()
 
     def remember_in(self, folder: Path) -> None:
         """Keep what it sees in a file there, and look at no image that is in that file."""

@@ -7,7 +7,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from torch import Tensor, nn
 
 MOST = 4096  # vectors that the shrinkage is chosen on
-LEAST = 0.01  # shrinkage: directions that hardly vary among normal images would otherwise decide alone
+LEAST = 0.1  # shrinkage: directions that hardly vary among normal images would otherwise decide alone
 
 
 @torch.no_grad()
