@@ -49,7 +49,8 @@ def measure(count: int, side: int, held: int) -> dict[str, float]:
     from conditions import FROM_SCRATCH
 
     from igd import IGD
-    from igd.data.sources import Source, decode
+    from igd.data.decoding import decode
+    from igd.data.sources import Source
 
     def draw(number: int) -> Image.Image:
         return Image.fromarray(np.random.default_rng(number).integers(0, 256, (side, side, 3), dtype=np.uint8))

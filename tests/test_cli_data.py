@@ -11,7 +11,7 @@ from conftest import spotted, stripes
 
 from igd import IGD
 from igd.cli import main
-from igd.data.sources import decode
+from igd.data.decoding import decode
 
 QUICK = ["--steps", "3", "--width", "4", "--quiet", "--json"]
 

@@ -128,7 +128,7 @@ def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
 def test_epochs_are_passes_over_the_images() -> None:
     with pytest.warns(UserWarning, match="model:"):
         detector = IGD(epochs=2, width=2).fit(np.tile(stripes(20), (50, 1, 1)))
-    assert len(detector.scales_[0].history) == 2 * 13  # 800 training images in batches of 64
+    assert len(detector.scales_[0].history) == 2 * 25  # 800 training images in batches of 32
 
 
 def test_terms_are_those_of_the_objective() -> None:

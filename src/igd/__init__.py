@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any
 from igd.version import __version__
 
 if TYPE_CHECKING:
-    from igd.detector import IGD, Prediction
+    from igd.detector import IGD
     from igd.errors import UserError
+    from igd.judging import Prediction
 
 __all__ = ["IGD", "Prediction", "UserError", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """Import PyTorch only when the detector is asked for, so that `igd --help` answers at once."""
-    if name in ("IGD", "Prediction"):
-        from igd import detector
+    if name == "IGD":
+        from igd.detector import IGD
 
-        return getattr(detector, name)
+        return IGD
+    if name == "Prediction":
+        from igd.judging import Prediction
+
+        return Prediction
     if name == "UserError":
         from igd.errors import UserError
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from igd.data.store import Pixels
 from igd.errors import UserError
-from igd.files import read_tensors, write_tensors
 from igd.method.em import TrainingState
 from igd.method.gaussian import GaussianDescriptor
+from igd.tensorfiles import read_tensors, write_tensors
 
 FORMAT = 1
 KIND = "checkpoint"
@@ -88,6 +88,8 @@ def restore_state(state: TrainingState, tensors: dict[str, Tensor]) -> None:
             index, moment = key.split(".")
             moments.setdefault(int(index), {})[moment] = value
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        for weight, own in optimizer.state.items():  # a fused step walks through memory: all must lie there in one order
+            own.update({key: torch.empty_like(weight).copy_(own[key]) for key in ("exp_avg", "exp_avg_sq")})
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -5,68 +5,50 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from igd.calibration import choose_rate, p_values, threshold
+from igd.calibration import choose_rate
 from igd.checkpoint import Checkpoint, fingerprint
 from igd.combination import Unit, combined
+from igd.data.decoding import ImageSet
 from igd.data.geometry import Fit
-from igd.data.images import in_parallel
-from igd.data.sources import ImageSet, Source, as_source, stack
-from igd.errors import TrainingWarning, UserError
+from igd.data.sources import as_source
+from igd.errors import TrainingWarning
 from igd.files import check_writable
+from igd.judging import Judge, Seen
 from igd.learning import see, train_scale
 from igd.method.health import check_scores
 from igd.modelfile import StoredModel, build_scale, read_model, write_model
-from igd.preparation import check_large_enough, choose_backbone, choose_held_out, choose_scales, read_training_images
+from igd.preparation import (
+    choose_backbone,
+    choose_held_out,
+    choose_scales,
+    read_training_images,
+    smallest_side,
+)
 from igd.pretraining.backbones import DEFAULT
 from igd.progress import Progress
 from igd.recipes import AnyScale, Combination, ScaleSettings, find_objective, find_recipe
 from igd.scale import Look, Scale
-from igd.timing import Timing
 from igd.version import __version__
 
 FEWEST_TO_SPLIT = 8  # held-out images
 PLACES = ("feature_cache", "weights")  # parameters that say where something is, not what is computed
 USUAL = 0.99  # share of a normal image's pixels that its heat map should leave uncoloured
-PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What the detector says about one image."""
-
-    name: str
-    score: float  # in [0, 1], grows with abnormality
-    p_value: float  # share of normal images that look at least as anomalous
-    is_anomalous: bool  # at the detector's false-alarm rate
-    map: NDArray[np.float32]  # the size of the image, in [0, 1]
-    terms: dict[str, float]  # l_r and l_h of each scale, of the local one at its worst patch
-    image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
-
-
-class Readable(NamedTuple):
-    """A decoded image on its way to the model."""
-
-    square: NDArray[np.uint8]  # what the model sees of it
-    size: tuple[int, int]  # width and height of the original
-    image: Image.Image | None  # the original, where it is to be kept
-    seconds: float  # that decoding took
-
-
-class IGD(BaseEstimator):
+class IGD(Judge, BaseEstimator):
     """Interpolated Gaussian descriptor: learns normal images, scores new ones and shows where they deviate.
 
     >>> from igd import IGD
@@ -220,7 +202,7 @@ class IGD(BaseEstimator):
         """How far held-out normal images stray in each part of the score, and in each scale's map."""
         parts: list[Tensor] = []
         peaks: list[Tensor] = []
-        batches = torch.arange(len(images)).split(self._batch)
+        batches = torch.arange(len(images)).split(self.batch_)
         for indices in progress.track(batches, len(batches), "measuring spreads"):
             looks = self._looks(images.pixels[indices])
             parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))
@@ -231,7 +213,7 @@ class IGD(BaseEstimator):
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
         """Learn from held-out normal images which scores and which map values are usual."""
         scores, peaks, usual = [], [], []
-        batches = torch.arange(len(images)).split(self._batch)
+        batches = torch.arange(len(images)).split(self.batch_)
         for indices in progress.track(batches, len(batches), "calibrating"):
             score, heat, _ = self.look(images.pixels[indices])
             scores.append(score)
@@ -252,10 +234,6 @@ class IGD(BaseEstimator):
         seen = self.backbone_(pixels) if self.backbone_ else None
         return {scale.settings.name: scale.latents(pixels, seen) for scale in self.scales_}
 
-    def square(self, image: Image.Image) -> NDArray[np.uint8]:
-        """What the models see of an image: (side, side[, 3])."""
-        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
-
     def look(self, pixels: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images at the model's size, uint8 (b, c, side, side): eqs. 13 and 16, as means.
 
@@ -268,93 +246,16 @@ class IGD(BaseEstimator):
         terms = {f"{name}.{term}": value for name, look in named for term, value in look.terms.items()}
         return score, heat, terms
 
-    @property
-    def threshold_(self) -> float:
-        """Images with a higher score are anomalous, at `false_alarm_rate_`."""
-        check_is_fitted(self, "scales_")
-        return threshold(self.calibration_scores_, self.false_alarm_rate_)
+    def see(self, pixels: NDArray[np.uint8]) -> Seen:
+        score, heat, terms = self.look(torch.from_numpy(pixels))
+        return Seen(score.numpy(), heat.numpy(), {name: value.numpy() for name, value in terms.items()})
 
-    @property
-    def pixel_threshold_(self) -> float:
-        """Map values above this are rarer than one normal image in 1 / `false_alarm_rate_`."""
+    def check_ready(self) -> None:
         check_is_fitted(self, "scales_")
-        return threshold(self.calibration_peaks_, self.false_alarm_rate_)
 
     @property
-    def _batch(self) -> int:
-        """How many images are scored together: enough to be fast, few enough for any memory."""
-        return min(256, max(1, PIXELS_AT_ONCE // self.geometry_.side**2))
-
-    def predictions(
-        self, images: Any, *, progress: Progress | None = None, timing: Timing | None = None, keep_images: bool = False
-    ) -> Iterator[Prediction | UserError]:
-        """Judge images one after another, in order; an unreadable one gives the error that says so.
-
-        With `keep_images`, predictions carry their decoded images; of these, no more than a batch is held here.
-        """
-        check_is_fitted(self, "scales_")
-        source = as_source(images)
-        items = self._predict(source, timing or Timing(), keep_images)
-        yield from (progress or Progress()).track(items, len(source), "scoring")
-
-    def _predict(self, source: Source, timing: Timing, keep_images: bool) -> Iterator[Prediction | UserError]:
-        def read(number: int) -> Readable | Exception:
-            started = time.perf_counter()
-            try:
-                image = source.read(number)
-                check_large_enough(source.names[number], image.size, [scale.settings for scale in self.scales_])
-                square = self.square(image)
-            except Exception as error:  # raised in its turn, after what came before it was judged
-                return error
-            return Readable(square, image.size, image if keep_images else None, time.perf_counter() - started)
-
-        pending: list[tuple[str, Readable | UserError]] = []
-        for name, decoded in zip(source.names, in_parallel(read, range(len(source))), strict=True):
-            if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
-                yield from self._judge(pending, timing)
-                raise decoded
-            pending.append((name, decoded))
-            if len(pending) == self._batch:
-                yield from self._judge(pending, timing)
-                pending = []
-        yield from self._judge(pending, timing)
-
-    def _judge(self, pending: list[tuple[str, Readable | UserError]], timing: Timing) -> Iterator[Prediction | UserError]:
-        readable = [decoded for _, decoded in pending if isinstance(decoded, Readable)]
-        judged = self._scored(readable, timing) if readable else iter(())
-        for name, decoded in pending:
-            yield decoded if isinstance(decoded, UserError) else replace(next(judged), name=name)
-
-    def _scored(self, readable: list[Readable], timing: Timing) -> Iterator[Prediction]:
-        started = time.perf_counter()
-        score, heat, terms = self.look(stack([each.square for each in readable]))
-        timing.model += time.perf_counter() - started
-        timing.decoding += sum(each.seconds for each in readable)
-        p_value = p_values(score, self.calibration_scores_)
-        limit = self.threshold_
-        for n, each in enumerate(readable):
-            yield Prediction(
-                name="",
-                score=float(score[n]),
-                p_value=float(p_value[n]),
-                is_anomalous=bool(score[n] > limit),
-                map=self.geometry_.to_original(heat[n].numpy(), *each.size),
-                terms={name: float(value[n]) for name, value in terms.items()},
-                image=each.image,
-            )
-
-    def predict(self, X: Any) -> Prediction | list[Prediction]:
-        """A `Prediction` for one file or one array (h, w[, 3]); a list of them for a folder, a list or (n, h, w[, 3])."""
-        check_is_fitted(self, "scales_")
-        one = isinstance(X, str | Path) and Path(X).is_file()
-        if isinstance(X, np.ndarray) and (X.ndim == 2 or X.shape[2:] == (3,)):
-            X, one = X[None], True
-        judged = []
-        for prediction in self.predictions(X):
-            if isinstance(prediction, UserError):
-                raise prediction
-            judged.append(prediction)
-        return judged[0] if one else judged
+    def smallest_side_(self) -> int:  # type: ignore[override]
+        return smallest_side([scale.settings for scale in self.scales_])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The opposite of each image's score: the lower, the more anomalous, as everywhere in scikit-learn."""

@@ -13,7 +13,6 @@ from torch import Tensor
 from igd.combination import Unit
 from igd.data.geometry import FITS, Geometry
 from igd.errors import UserError
-from igd.files import read_tensors, write_tensors
 from igd.method.em import Training
 from igd.method.objective import Objective
 from igd.method.similarity import Similarity
@@ -22,6 +21,7 @@ from igd.pretraining.features import FrozenBackbone
 from igd.pretraining.weights import build_backbone
 from igd.recipes import LARGEST_SIDE, AnyScale, PixelSettings, ScaleSettings
 from igd.scale import Scale
+from igd.tensorfiles import read_tensors, write_tensors
 from igd.version import __version__
 
 FORMAT = 2

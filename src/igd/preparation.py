@@ -11,11 +11,13 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from igd.data.decoding import ImageSet, check_one_size, decode
 from igd.data.geometry import FITS, Fit, Geometry
 from igd.data.images import UnreadableImage
-from igd.data.sources import ImageSet, Source, check_one_size, decode
+from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.errors import UserError
+from igd.judging import check_large_enough
 from igd.method.em import generator
 from igd.pretraining import contrastive, distillation
 from igd.pretraining.backbones import Backbone
@@ -101,7 +103,7 @@ def read_training_images(
     if parameters.fit_to is None:
         check_one_size(images, source)
     for name, size in zip(images.names, images.sizes, strict=True):
-        check_large_enough(name, size, settings)
+        check_large_enough(name, size, smallest_side(settings))
     if len(images) < FEWEST:
         raise UserError(f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are needed")
     return images
@@ -117,14 +119,9 @@ def choose_held_out(count: int, share: float, seed: int) -> Tensor:
     return mask
 
 
-def check_large_enough(name: str, size: tuple[int, int], settings: list[AnyScale]) -> None:
-    """Refuse an image in which not even the smallest window of any scale finds its place."""
-    smallest = min(each.similarity.smallest_side if isinstance(each, ScaleSettings) else SMALLEST_SIDE for each in settings)
-    if min(size) < smallest:
-        raise UserError(
-            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
-            f"the shorter side must have at least {smallest}"
-        )
+def smallest_side(settings: list[AnyScale]) -> int:
+    """Of an image in which the smallest window of some scale finds its place."""
+    return min(each.similarity.smallest_side if isinstance(each, ScaleSettings) else SMALLEST_SIDE for each in settings)
 
 
 def _override(settings: AnyScale, parameters: Parameters) -> AnyScale:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from igd.errors import UserError
 from igd.method.em import Training
@@ -85,9 +85,10 @@ _FAST_LARGE = (
     ScaleSettings("local", PATCH, replace(_FAST, steps=1000), patch=32, width=16, anomaly_share=0.1, smoothing=4.0),
 )
 # The authors weight l_h of whole images with nine tenths and that of patches with one.
-_FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), anomaly_share=0.9, latent_size=1024, start="whitened")
+_ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
+_FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES)
 _FROZEN_LARGE = (
-    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), anomaly_share=0.9, latent_size=1024, start="whitened"),
+    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), **_ON_WHOLE_IMAGES),
     replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), latent_size=None, start="whitened"),
     PixelSettings(),
 )

@@ -14,7 +14,6 @@ from torch import Tensor
 from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
 from igd.data.store import Pixels
 from igd.errors import UserError
-from igd.files import load_weights
 from igd.method.em import TrainingState, generator, start_training, train
 from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
@@ -24,6 +23,7 @@ from igd.method.reconstruction import reconstruction_error, reconstruction_map
 from igd.pretraining.features import Seen, patch_features
 from igd.pretraining.whitening import start_whitened
 from igd.recipes import ScaleSettings
+from igd.tensorfiles import load_weights
 
 CHECKED = 32  # training samples on which the decoder is checked
 PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory

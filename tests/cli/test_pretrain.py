@@ -7,8 +7,8 @@ import pytest
 from conftest import stripes, write_images
 
 from igd.cli import main
-from igd.files import read_tensors
 from igd.pretraining.weights import PUBLISHED, Published, find_weights
+from igd.tensorfiles import read_tensors
 
 QUICK = ["--steps", "1", "--batch-size", "2", "--quiet"]
 

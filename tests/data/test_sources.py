@@ -8,9 +8,10 @@ import torch
 from PIL import Image
 
 from igd.data.dataset import Dataset
+from igd.data.decoding import check_one_size, decode
 from igd.data.geometry import Geometry
 from igd.data.samples import Sample
-from igd.data.sources import as_source, check_one_size, decode
+from igd.data.sources import as_source
 from igd.data.store import PixelFile
 from igd.errors import UserError
 from igd.progress import Progress

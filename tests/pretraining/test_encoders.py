@@ -8,9 +8,9 @@ from conftest import edit, stripes
 
 from igd import IGD
 from igd.errors import UserError
-from igd.files import write_tensors
 from igd.pretraining.backbones import Backbone, prepared
 from igd.pretraining.encoders import fresh_encoder, frozen, kind_for, load_encoder, save_encoder
+from igd.tensorfiles import write_tensors
 
 PIXELS = torch.from_numpy(stripes(12))[:, None]
 

@@ -109,8 +109,10 @@ class FrozenKernelDensity(KernelDensity):
 
 def frozen_vectors(images: Sequence[Sample]) -> NDArray[np.float64]:
     """The pooled features of the default backbone, scaled to length 1."""
+    import torch
+
     from igd.data.geometry import Geometry
-    from igd.data.sources import stack
+    from igd.judging import stack
     from igd.preparation import seen_side
     from igd.pretraining.backbones import DEFAULT
     from igd.pretraining.features import FrozenBackbone
@@ -123,7 +125,7 @@ def frozen_vectors(images: Sequence[Sample]) -> NDArray[np.float64]:
     rows = []
     for first in range(0, len(images), AT_ONCE):
         squares = [Geometry(side).to_square(sample.read()) for sample in images[first : first + AT_ONCE]]
-        vector = look(stack(squares)).vector
+        vector = look(torch.from_numpy(stack(squares))).vector
         assert vector is not None
         rows.append(vector.double().numpy())
     vectors = np.concatenate(rows)

@@ -30,8 +30,9 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.detector import IGD, Prediction
+    from igd.detector import IGD
     from igd.evaluation.results import Results
+    from igd.judging import Prediction
     from igd.timing import Timing
 
     if options.maps and not options.out:

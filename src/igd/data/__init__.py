@@ -6,7 +6,8 @@ reading    whatever people have, as a data set: folders, manifest, arrays, idx, 
 labels     what a label says
 protocols  one class as normal, fewer training images, anomalies among them
 images     finding and decoding image files
-sources    folders, lists, arrays and data sets as images to read by number, and their decoding
+sources    folders, lists, arrays and data sets as images to read by number
+decoding   those images as pixels at the model's size
 geometry   any size in, the model's square, and the map back at the original size
 store      decoded pixels, in memory or in a temporary file
 pixels     normalisation, patches, and patch maps laid over the image

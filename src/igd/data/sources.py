@@ -1,26 +1,20 @@
-"""What people have (a folder, a list of files, arrays, a data set) as images to learn from or to judge, decoded once."""
+"""What people have (a folder, a list of files, arrays, a data set) as images to read by number."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 
 from igd.data.dataset import Dataset
-from igd.data.geometry import Geometry
-from igd.data.images import UnreadableImage, find_images, in_parallel, read_image
+from igd.data.images import find_images, read_image
 from igd.data.samples import Sample
-from igd.data.store import HELD, Pixels, Selection, keep_pixels
 from igd.errors import UserError
-from igd.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -101,76 +95,3 @@ def to_bytes(array: NDArray[Any], described: str) -> NDArray[np.uint8]:
     if array.min() < 0 or array.max() > 1:
         raise UserError(f"{described}: floats must lie between 0 and 1, not {array.min():g} and {array.max():g}")
     return (array * 255.0).round().astype(np.uint8)
-
-
-@dataclass
-class ImageSet:
-    """Decoded images at the size the model looks at."""
-
-    pixels: Pixels  # uint8, (n, channels, side, side)
-    names: list[str]
-    sizes: list[tuple[int, int]]  # width and height of each original
-    skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def subset(self, numbers: Tensor) -> ImageSet:
-        """Some of the images; their pixels are not copied."""
-        return ImageSet(Selection(self.pixels, numbers), [self.names[n] for n in numbers], [self.sizes[n] for n in numbers])
-
-
-def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress: Progress, held: int = HELD) -> ImageSet:
-    """Decode every image once, in parallel. An unreadable one is named and left out or, if `strict`, refused.
-
-    Up to `held` bytes the pixels stay in memory, above in a temporary file.
-    """
-    names: list[str] = []
-    sizes: list[tuple[int, int]] = []
-    skipped: list[str] = []
-
-    def readable() -> Iterator[NDArray[np.uint8]]:
-        for name, decoded in progress.track(_squares(source, geometry), len(source), "reading images"):
-            if isinstance(decoded, UnreadableImage):
-                if strict:
-                    raise decoded
-                skipped.append(str(decoded))
-                continue
-            square, size = decoded
-            names.append(name)
-            sizes.append(size)
-            yield square
-
-    pixels = keep_pixels(readable(), len(source), held=held)
-    if not names:
-        raise UserError(f"{source.described}: none of the {len(source)} images can be read; the first: {skipped[0]}")
-    return ImageSet(pixels, names, sizes, skipped)
-
-
-def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
-    def read(number: int) -> Any:
-        try:
-            image = source.read(number)
-        except UnreadableImage as error:
-            return error
-        return geometry.to_square(image), image.size
-
-    yield from zip(source.names, in_parallel(read, range(len(source))), strict=True)
-
-
-def stack(squares: Sequence[NDArray[np.uint8]]) -> Tensor:
-    """Square pixels (side, side[, 3]) as one uint8 tensor (n, channels, side, side)."""
-    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
-    return torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous()
-
-
-def check_one_size(images: ImageSet, source: Source) -> None:
-    """Refuse a training set of several sizes: in a set of one product it is usually a mistake, and stretching hides it."""
-    sizes = Counter(images.sizes)
-    if len(sizes) > 1:
-        (usual, count), (other, _) = sizes.most_common(2)
-        example = images.names[images.sizes.index(other)]
-        raise UserError(
-            f"{source.described}: images of {len(sizes)} different sizes ({count} are {usual[0]}x{usual[1]}, but {example} is "
-            f"{other[0]}x{other[1]}); if that is right, say how they become one size: resize, crop or letterbox (--fit)"
-        )

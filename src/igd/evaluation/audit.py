@@ -15,11 +15,12 @@ from sklearn.base import clone
 
 from igd.calibration import p_values
 from igd.data.sources import Source, as_source
-from igd.detector import IGD, Prediction
+from igd.detector import IGD
 from igd.errors import UserError
 from igd.evaluation.overlay import overlay
 from igd.evaluation.page import data_uri, thumbnail, write_page
 from igd.files import atomic
+from igd.judging import Prediction
 from igd.progress import Progress
 
 SHOWN = 24  # most suspicious images whose pictures are kept

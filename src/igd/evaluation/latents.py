@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
 from igd.data.images import in_parallel
 from igd.data.samples import Sample
-from igd.data.sources import stack
 from igd.detector import IGD
+from igd.judging import stack
 
 POINTS = 500  # at most: more would be a cloud, and t-SNE takes longer than they are worth
 FEWEST = 10  # below, distances on the plane say nothing
@@ -43,7 +44,7 @@ def _latents(detector: IGD, samples: list[Sample]) -> dict[str, Floats]:
     for number, square in enumerate(in_parallel(lambda sample: detector.square(sample.read()), samples), start=1):
         squares.append(square)
         if len(squares) == AT_ONCE or number == len(samples):
-            for name, latent in detector.latents(stack(squares)).items():
+            for name, latent in detector.latents(torch.from_numpy(stack(squares))).items():
                 latents.setdefault(name, []).append(latent.double().numpy())
             squares = []
     return {name: np.concatenate(parts) for name, parts in latents.items()}

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
-from igd.detector import IGD, Prediction
+from igd.detector import IGD
 from igd.evaluation import figures
 from igd.evaluation.evaluate import Evaluation, Judged
 from igd.evaluation.latents import latent_planes
 from igd.evaluation.metrics import why_undefined
 from igd.evaluation.overlay import overlay
 from igd.evaluation.page import data_uri, write_page
+from igd.judging import Prediction
 from igd.method.em import RECORDED
 
 SHOWN = 6  # images in a gallery

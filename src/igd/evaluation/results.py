@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.detector import IGD, Prediction
 from igd.evaluation.overlay import overlay
 from igd.files import atomic, make_folder
+from igd.judging import Judge, Prediction
 
 TableFormat = Literal["csv", "jsonl"]
 MapFormat = Literal["npy", "png16"]
@@ -22,15 +22,15 @@ MapFormat = Literal["npy", "png16"]
 class Results:
     """Writes one image's results after another; a row is written last, so that whatever it speaks of is there."""
 
-    def __init__(self, folder: Path, detector: IGD, table: TableFormat = "csv", maps: MapFormat | None = None) -> None:
-        self.folder, self.detector, self.maps = make_folder(folder), detector, maps
+    def __init__(self, folder: Path, judge: Judge, table: TableFormat = "csv", maps: MapFormat | None = None) -> None:
+        self.folder, self.judge, self.maps = make_folder(folder), judge, maps
         self.map_folder = make_folder(folder / "maps") if maps else None
         self.table = Table(folder / f"scores.{table}", table)
 
     def write(self, name: str, row: dict[str, Any], prediction: Prediction) -> None:
         """A prediction that kept its image: its heat map as `name`.png, its raw map where wanted, its row."""
         assert prediction.image is not None
-        limits = self.detector.usual_heat_, self.detector.pixel_threshold_
+        limits = self.judge.usual_heat_, self.judge.pixel_threshold_
         with atomic(self.folder / f"{name}.png") as part:
             overlay(prediction.image, prediction.map, *limits).save(part, format="PNG")
         if self.map_folder and self.maps:

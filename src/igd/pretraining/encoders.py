@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from igd.errors import UserError
-from igd.files import read_tensors, write_tensors
 from igd.method.em import generator
 from igd.method.networks import measure_statistics
 from igd.pretraining.backbones import KINDS, Backbone, prepared
 from igd.pretraining.weights import build_backbone, identity
+from igd.tensorfiles import read_tensors, write_tensors
 from igd.version import __version__
 
 FORMAT = 1
