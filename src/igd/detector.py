@@ -239,7 +239,10 @@ class IGD(Judge, BaseEstimator):
 
         The one function that every score comes from, in calibration, prediction and evaluation.
         """
-        looks = self._looks(pixels)
+        return self.combine(self._looks(pixels))
+
+    def combine(self, looks: list[Look]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Score, map and terms of images, from what each scale sees."""
         score = combined([(value, share / len(looks)) for look in looks for value, share in look.parts], self.units_)
         heat = combined([(look.map, 1.0) for look in looks], self.map_units_)
         named = zip((scale.settings.name for scale in self.scales_), looks, strict=True)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from igd.data.pixels import smooth
+from igd.data.pixels import resize
 from igd.errors import UserError
 from igd.method.positions import CELL, PositionDescriptor, PositionMoments, mahalanobis
 from igd.pretraining.features import Seen
@@ -54,10 +54,11 @@ class PixelScale:
             for features, descriptor in zip(self.aligned(seen), self.descriptors, strict=True)
         ]
         distance = steadied(torch.stack(distances).mean(dim=0), self.settings.steadied).sqrt()
-        heat = F.interpolate(distance[:, None], pixels.shape[-2:], mode="bilinear")[:, 0]
-        heat = smooth(heat, self.settings.smoothing)
+        heat = resize(distance, (pixels.shape[-2], pixels.shape[-1]), "bilinear", self.settings.smoothing)
         peak = heat.flatten(1).amax(dim=1)
         return Look([(peak, 1.0)], {"distance": peak}, heat)
+
+    look_at_once = look  # it needs little memory
 
     def latents(self, pixels: Tensor, seen: Seen | None) -> Tensor:  # noqa: ARG002
         """What the backbone sees of images on the whole: (b, channels of the blocks)."""

@@ -11,7 +11,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from igd.data.pixels import PatchSamples, lay_over, mirrored, smooth
+from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, smooth
 from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.method.em import TrainingState, generator, start_training, train
@@ -39,6 +39,14 @@ class Look:
     parts: list[tuple[Tensor, float]]  # what an image's score is made of, (b,) each, and the share of each
     terms: dict[str, Tensor]  # l_r and l_h, of patches at the worst one, as far as the objective has them
     map: Tensor  # (b, side, side)
+
+
+def joined(looks: list[Look]) -> Look:
+    """Looks at one batch after another, as one look at all."""
+    first = looks[0]
+    parts = [(torch.cat([look.parts[n][0] for look in looks]), share) for n, (_, share) in enumerate(first.parts)]
+    terms = {name: torch.cat([look.terms[name] for look in looks]) for name in first.terms}
+    return Look(parts, terms, torch.cat([look.map for look in looks]))
 
 
 class SeenSamples(PatchSamples):
@@ -162,25 +170,28 @@ class Scale:
         if self.settings.patch is None:
             assert seen.vector is not None
             return seen.vector
-        along = (self.image_side - self.side) // self.settings.stride + 1 + 2 * margin
+        along = self._grid_side + 2 * (margin - self._margin)
         return patch_features(seen.maps, along, along, margin).flatten(0, 2)
 
     @torch.no_grad()
     def look(self, pixels: Tensor, seen: Seen | None) -> Look:
-        """Score and map a batch of images: eqs. 14 to 17, each term a mean in [0, 1].
+        """Score and map a batch of images, as many at once as memory should hold."""
+        at_once = max(1, PIXELS_AT_ONCE // (self.side * self._grid_side) ** 2)
+        parts = [slice(first, first + at_once) for first in range(0, len(pixels), at_once)]
+        return joined([self.look_at_once(pixels[part], seen and seen[part]) for part in parts])
+
+    def look_at_once(self, pixels: Tensor, seen: Seen | None) -> Look:
+        """Score and map images in one piece: eqs. 14 to 17, each term a mean in [0, 1].
 
         Patches reconstruct worst at their own edge. Inside the image others overlap it; a mirrored margin gives the edge of
         the image such neighbours too. They count in the map, not in the score.
         """
-        margin = self.settings.stride if self.settings.patch else 0
-        features = None if seen is None else self.features_of(seen, 1 if margin else 0)
-        samples = self.samples(mirrored(pixels, margin), features)
-        chunk = max(1, PIXELS_AT_ONCE // self.side**2)
-        parts = [self._look_at(samples[indices], samples.seen(indices)) for indices in torch.arange(len(samples)).split(chunk)]
-        terms = (torch.cat(part) for part in zip(*parts, strict=True))
-        grid = (len(pixels), samples.rows, samples.columns)
+        beyond = self._margin * self.settings.stride
+        patches = all_patches(mirrored(pixels, beyond), self.side, self.settings.stride)
+        grid = patches.shape[:3]
+        terms = self._look_at(patches.flatten(0, 2), None if seen is None else self.features_of(seen, self._margin))
         reconstruction, anomaly, score, maps = (term.view(*grid, *term.shape[1:]) for term in terms)
-        inner = slice(1, -1) if margin else slice(None)
+        inner = slice(self._margin, -self._margin or None)
         worst = score[:, inner, inner].flatten(1).max(dim=1)
         at_worst = {
             name: term[:, inner, inner].flatten(1).gather(1, worst.indices[:, None])[:, 0]
@@ -190,13 +201,23 @@ class Scale:
             )
             if counts
         }
-        heat = lay_over(maps, self.settings.stride)[:, margin : margin + pixels.shape[2], margin : margin + pixels.shape[3]]
+        heat = lay_over(maps, self.settings.stride)[:, beyond : beyond + self.image_side, beyond : beyond + self.image_side]
         if self.settings.patch or len(at_worst) == 1:
             made_of = [(worst.values, 1.0)]
         else:
             share = self.settings.anomaly_share
             made_of = [(at_worst["reconstruction"], 1 - share), (at_worst["anomaly"], share)]
         return Look(made_of, at_worst, smooth(heat, self.settings.smoothing))
+
+    @property
+    def _margin(self) -> int:
+        """Rows and columns of patches beyond the image, on each side, while scoring."""
+        return 1 if self.settings.patch else 0
+
+    @property
+    def _grid_side(self) -> int:
+        """Rows and columns of patches, those beyond the image included."""
+        return (self.image_side - self.side) // self.settings.stride + 1 + 2 * self._margin
 
     @torch.no_grad()
     def latents(self, pixels: Tensor, seen: Seen | None) -> Tensor:

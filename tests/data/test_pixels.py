@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from scipy import ndimage
 
-from igd.data.pixels import PatchSamples, lay_over, mirrored, normalise, smooth
+from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, normalise, resize, smooth
 
 
 def test_range_is_the_papers() -> None:
@@ -21,6 +22,7 @@ def test_patches_laid_over_are_the_image(image_side: int, side: int, stride: int
     patches = samples[torch.arange(len(samples))]
     whole = lay_over(patches.view(2, samples.rows, samples.columns, side, side), stride)
     torch.testing.assert_close(whole, normalise(pixels)[:, 0], atol=1e-5, rtol=1e-5)
+    assert torch.equal(all_patches(pixels, side, stride).flatten(0, 2), patches)
 
 
 def test_indices_may_come_in_any_order() -> None:
@@ -66,3 +68,11 @@ def test_smoothing_is_a_gaussian_and_keeps_a_constant() -> None:
     np.testing.assert_allclose(smooth(maps, 2.0), expected, atol=1e-6)
     torch.testing.assert_close(smooth(torch.full((1, 9, 9), 0.3), 2.0), torch.full((1, 9, 9), 0.3))
     assert smooth(maps, 0) is maps
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_resizing_is_that_of_torch(mode: str) -> None:
+    images = torch.rand(2, 3, 20, 31) * 255
+    theirs = F.interpolate(images, (32, 17), mode=mode, align_corners=False)
+    torch.testing.assert_close(resize(images, (32, 17), mode), theirs, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(resize(images, (32, 17), mode, 2.0)[:, 0], smooth(theirs[:, 0], 2.0), rtol=1e-4, atol=1e-3)

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from igd.data.pixels import RGB_MEAN, RGB_STD
+from igd.data.pixels import RGB_MEAN, RGB_STD, resize
 from igd.errors import UserError
 from igd.method.networks import ResNet18
 from igd.pretraining import efficientnet
@@ -123,8 +123,9 @@ class View(nn.Module):
 
 def prepared(pixels: Tensor, kind: Kind, side: int) -> Tensor:
     """8-bit pixels (b, 1 or 3, h, w) as the network wants them: colour, of this side, normalised."""
-    image = pixels.float().expand(-1, 3, -1, -1)
+    image = pixels.float()
     if side != image.shape[-1]:
-        image = torch.nn.functional.interpolate(image, size=(side, side), mode="bicubic", align_corners=False).clamp(0, 255)
+        image = resize(image, (side, side), "bicubic").clamp(0, 255)
+    image = image.expand(-1, 3, -1, -1)
     mean, std = (torch.tensor(values, device=image.device).view(1, 3, 1, 1) * 255 for values in (kind.mean, kind.std))
     return (image - mean) / std

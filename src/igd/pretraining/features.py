@@ -25,6 +25,9 @@ class Seen:
     maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
     vector: Tensor | None  # (b, features), where asked for
 
+    def __getitem__(self, images: slice) -> Seen:
+        return Seen([each[images] for each in self.maps], None if self.vector is None else self.vector[images])
+
 
 class FrozenBackbone:
     """A backbone as a detector uses it: 8-bit pixels in, what some blocks see out."""
@@ -33,27 +36,36 @@ class FrozenBackbone:
         self.backbone = backbone if vector else backbone.up_to(max(blocks))
         self.side, self.blocks, self.vector = side, blocks, vector
         self.shown = tuple(sorted({*blocks, *self._vector_blocks}))
-        self.graph = FrozenGraph(View(self.backbone.network, self.shown, vector))
+        self.view = View(self.backbone.network, self.shown, vector)
+        self.graph = FrozenGraph(self.view)
         self.memory: FeatureMemory | None = None
 
     def __call__(self, pixels: Tensor) -> Seen:
         """What it sees in images (b, channels, h, w)."""
         outputs = self.memory(pixels, self._outputs) if self.memory else self._outputs(pixels)
-        maps, parts = outputs[: len(self.blocks)], [F.normalize(part, dim=1) for part in outputs[len(self.blocks) :]]
-        if len(parts) > 1:
-            parts[-1] = parts[-1] * (TRUST if pixels.shape[1] == 3 else 1 / TRUST)
-        return Seen(maps, torch.cat(parts, dim=1) if parts else None)
+        return self._seen(outputs, colour=pixels.shape[1] == 3)
+
+    def traced(self, pixels: Tensor) -> Seen:
+        """The same in PyTorch and in one piece, for whoever writes down what is done."""
+        outputs = self.view(prepared(pixels, self.backbone.kind, self.side))
+        return self._seen(self._pooled(outputs), colour=pixels.shape[1] == 3)
 
     def _outputs(self, pixels: Tensor) -> list[Tensor]:
-        """The maps asked for, the quarters of those that the vector is made of, and its last part."""
         batch = max(1, PIXELS_AT_ONCE // self.side**2)
-        batches = []
-        for part in pixels.split(batch):
-            outputs = self.graph(prepared(part, self.backbone.kind, self.side))
-            shown = dict(zip(self.shown, outputs, strict=False))
-            quarters = [F.adaptive_avg_pool2d(shown[block], 2).flatten(1) for block in self._vector_blocks]
-            batches.append([*(shown[block] for block in self.blocks), *quarters, *outputs[len(self.shown) :]])
+        batches = [self._pooled(self.graph(prepared(part, self.backbone.kind, self.side))) for part in pixels.split(batch)]
         return [torch.cat(part) for part in zip(*batches, strict=True)]
+
+    def _pooled(self, outputs: list[Tensor]) -> list[Tensor]:
+        """The maps asked for, the quarters of those that the vector is made of, and its last part."""
+        shown = dict(zip(self.shown, outputs, strict=False))
+        quarters = [F.adaptive_avg_pool2d(shown[block], 2).flatten(1) for block in self._vector_blocks]
+        return [*(shown[block] for block in self.blocks), *quarters, *outputs[len(self.shown) :]]
+
+    def _seen(self, outputs: list[Tensor], colour: bool) -> Seen:
+        maps, parts = outputs[: len(self.blocks)], [F.normalize(part, dim=1) for part in outputs[len(self.blocks) :]]
+        if len(parts) > 1:
+            parts[-1] = parts[-1] * (TRUST if colour else 1 / TRUST)
+        return Seen(maps, torch.cat(parts, dim=1) if parts else None)
 
     @property
     def _vector_blocks(self) -> tuple[int, ...]:
