@@ -44,6 +44,7 @@ from igd.scale import Look, Scale
 from igd.version import __version__
 
 FEWEST_TO_SPLIT = 8  # held-out images
+EXAMPLES = 8  # held-out images that the model file keeps
 PLACES = ("feature_cache", "weights")  # parameters that say where something is, not what is computed
 USUAL = 0.99  # share of a normal image's pixels that its heat map should leave uncoloured
 
@@ -163,6 +164,7 @@ class IGD(Judge, BaseEstimator):
         if self._calibrated:
             self._measure_units(images.subset(fitting), progress)
         self._calibrate(images.subset(calibrating), progress)
+        self.examples_ = images.pixels[calibrating[:EXAMPLES]]
         self.provenance_ = {
             "made_by": f"igd {__version__}",
             "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -287,6 +289,7 @@ class IGD(Judge, BaseEstimator):
             self.map_units_,
             self.calibration_scores_,
             self.calibration_peaks_,
+            self.examples_,
             self.usual_heat_,
             self.false_alarm_rate_,
             self.provenance_,
@@ -305,6 +308,6 @@ class IGD(Judge, BaseEstimator):
         detector.scales_, detector.backbone_ = stored.scales, stored.backbone
         detector.units_, detector.map_units_ = stored.units, stored.map_units
         detector.calibration_scores_, detector.calibration_peaks_ = stored.calibration_scores, stored.calibration_peaks
-        detector.usual_heat_ = stored.usual_heat
+        detector.usual_heat_, detector.examples_ = stored.usual_heat, stored.examples
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
         return detector

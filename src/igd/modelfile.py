@@ -24,7 +24,7 @@ from igd.scale import Scale
 from igd.tensorfiles import read_tensors, write_tensors
 from igd.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 KIND = "model"
 
 
@@ -42,6 +42,7 @@ class StoredModel:
     map_units: list[Unit] | None
     calibration_scores: Tensor
     calibration_peaks: Tensor
+    examples: Tensor  # some of the held-out images, at the model's size: whatever is made of the model is tried on them
     usual_heat: float
     false_alarm_rate: float
     provenance: dict[str, Any]
@@ -64,7 +65,11 @@ def write_model(path: Path, model: StoredModel) -> None:
         "false_alarm_rate": model.false_alarm_rate,
         "provenance": model.provenance,
     }
-    tensors = {"calibration.scores": model.calibration_scores, "calibration.peaks": model.calibration_peaks}
+    tensors = {
+        "calibration.scores": model.calibration_scores,
+        "calibration.peaks": model.calibration_peaks,
+        "calibration.examples": model.examples,
+    }
     for scale in model.scales:
         own = scale.tensors()
         tensors |= {f"{scale.settings.name}/{key}": value for key, value in own.items()}
@@ -95,6 +100,9 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
     promised = 0 < rate < 1 and (len(scores) + 1) * rate >= 1 - 1e-9
     if not promised or scores.shape != peaks.shape or scores.dim() != 1 or not math.isfinite(header["usual_heat"]):
         raise ValueError("impossible calibration")
+    examples = tensors["calibration.examples"]
+    if examples.dtype != torch.uint8 or examples.shape[1:] != (header["channels"], geometry.side, geometry.side):
+        raise ValueError("impossible examples")
     objective = Objective(**header["objective"])
     backbone = _backbone(header["seen_by"], _under("backbone", tensors), path) if header["seen_by"] else None
     scales = [_scale(each, objective, geometry, header["channels"], tensors, backbone, path) for each in header["scales"]]
@@ -113,6 +121,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
         _units(header["map_units"]),
         scores,
         peaks,
+        examples,
         float(header["usual_heat"]),
         rate,
         dict(header["provenance"]),

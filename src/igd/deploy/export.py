@@ -1,0 +1,128 @@
+"""A detector as an ONNX file: from 8-bit colour pixels to score, p-value and map, for any number of images.
+
+The file is written only when it agrees with the detector on images that it was not trained on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from igd.deploy.parity import Parity, check, compare
+from igd.deploy.tracing import Traced
+from igd.detector import IGD
+from igd.errors import UserError
+from igd.files import atomic, check_writable
+from igd.runtime import FORMAT, HEADER, INPUT, Runtime
+from igd.version import __version__
+
+if TYPE_CHECKING:
+    import onnx
+
+TOLERANCE = 1e-3  # of scores and maps in 32-bit floats: far below what decides, far above rounding
+TOLERANCE_INT8 = 0.1
+MOST_IMAGES = 4096  # in a batch
+
+
+def export(
+    detector: IGD,
+    path: Path,
+    *,
+    images: NDArray[np.uint8] | None = None,
+    int8: bool = False,
+    tolerance: float | None = None,
+) -> Parity:
+    """Write a detector to `path`, or nothing where the exported model strays further than `tolerance` from it.
+
+    `images` to compare them on, (n, channels, side, side); by default those held-out ones that the model file keeps.
+    """
+    check_writable(path)
+    tried = detector.examples_.numpy() if images is None else images
+    if not len(tried):
+        raise UserError(f"{path}: no images to compare the exported model on; name some with --check")
+    allowed = tolerance if tolerance is not None else TOLERANCE_INT8 if int8 else TOLERANCE
+    model = as_graph(detector)
+    if int8:
+        from igd.deploy.quantisation import quantised
+
+        model = quantised(model, detector.examples_.numpy())
+    described = describe(detector)
+    parity = compare(detector, Runtime(_with_header(model, {**described, "parity": None}), str(path)), tried, allowed)
+    check(parity, str(path))
+    with atomic(path) as part:
+        part.write_bytes(_with_header(model, {**described, "parity": parity.to_json(), "int8": int8}))
+    return parity
+
+
+def as_graph(detector: IGD) -> onnx.ModelProto:
+    """All that a detector computes, as one graph."""
+    traced = Traced(detector).eval()
+    example = traced.example
+    with torch.no_grad(), _quiet():
+        names = traced.outputs
+        traced(example)  # so that what is computed once and kept is there, and goes into the graph as it is
+        batch = torch.export.Dim("batch", min=1, max=MOST_IMAGES)
+        try:
+            program = torch.onnx.export(
+                traced,
+                (example,),
+                dynamo=True,
+                dynamic_shapes=({0: batch},),
+                input_names=[INPUT],
+                output_names=names,
+                verbose=False,
+            )
+        except ModuleNotFoundError as error:
+            raise UserError(
+                f"export needs the package {error.name}; install it with: pip install 'igd-anomaly[export]'"
+            ) from None
+    assert program is not None
+    return program.model_proto
+
+
+def describe(detector: IGD) -> dict[str, object]:
+    """What a runtime must know beside the graph."""
+    told = ("made_by", "made_at", "images", "calibration_images", "backbone", "fingerprint")
+    return {
+        "format": FORMAT,
+        "exported_by": f"igd {__version__}",
+        "geometry": asdict(detector.geometry_),
+        "channels": detector.channels_,
+        "smallest_side": detector.smallest_side_,
+        "calibration_scores": np.asarray(detector.calibration_scores_, dtype=np.float64).tolist(),
+        "calibration_peaks": np.asarray(detector.calibration_peaks_, dtype=np.float64).tolist(),
+        "false_alarm_rate": detector.false_alarm_rate_,
+        "usual_heat": detector.usual_heat_,
+        "provenance": {name: detector.provenance_[name] for name in told},
+    }
+
+
+def _with_header(model: onnx.ModelProto, header: dict[str, object]) -> bytes:
+    del model.metadata_props[:]
+    entry = model.metadata_props.add()
+    entry.key, entry.value = HEADER, json.dumps(header, sort_keys=True)
+    contents: bytes = model.SerializeToString()
+    return contents
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter tells its own developers a great deal."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,62 @@
+"""How far two models disagree about the same images."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from igd.errors import UserError
+from igd.judging import Judge
+
+TIE = 1e-6  # a score this close to the threshold is decided by rounding: calibration images may lie on it
+
+
+@dataclass(frozen=True)
+class Parity:
+    """The largest differences over some images; scores and maps lie in [0, 1]."""
+
+    images: int
+    score: float
+    map: float
+    verdicts: int  # images that one calls anomalous and the other does not, those on the very threshold left out
+    tolerance: float  # that the scores and maps had to stay within
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.images} images: scores differ by at most {self.score:.1g}, maps by {self.map:.1g}; "
+            f"{self.verdicts} verdicts differ"
+        )
+
+
+def compare(one: Judge, other: Judge, pixels: NDArray[np.uint8], tolerance: float) -> Parity:
+    """Show both the same images, (n, channels, side, side) at the model's size, a batch at a time."""
+    scores, maps = [], 0.0
+    for first in range(0, len(pixels), one.batch_):
+        part = pixels[first : first + one.batch_]
+        ours, theirs = one.see(part), other.see(part)
+        scores.append(np.stack([ours.score, theirs.score]))
+        maps = max(maps, float(np.abs(ours.map - theirs.map).max()))
+    ours, theirs = np.concatenate(scores, axis=1)
+    decided = np.abs(ours - one.threshold_) > TIE
+    return Parity(
+        images=len(pixels),
+        score=float(np.abs(ours - theirs).max()),
+        map=maps,
+        verdicts=int((decided & ((ours > one.threshold_) != (theirs > other.threshold_))).sum()),
+        tolerance=tolerance,
+    )
+
+
+def check(parity: Parity, what: str) -> None:
+    """Refuse a model that strays from its original, or says something that is not a number."""
+    if not max(parity.score, parity.map) <= parity.tolerance:
+        raise UserError(
+            f"{what}: disagrees with the original, so nothing was written: {parity}, and {parity.tolerance:g} is allowed; "
+            "a larger --tolerance accepts it"
+        )

@@ -1,0 +1,190 @@
+"""An exported model agrees with its original, runs without PyTorch, and is not written where it disagrees."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import spotted, stripes
+from PIL import Image
+
+from igd import IGD
+from igd.cli import main
+from igd.deploy.export import as_graph, export
+from igd.errors import UserError
+from igd.runtime import HEADER, Runtime
+
+pytest.importorskip("onnxscript", reason="export needs the extra 'export'")
+pytestmark = [pytest.mark.filterwarnings("ignore:.*model.*"), pytest.mark.xdist_group("export")]
+
+KINDS = {
+    "pixel": {"image_size": 64},
+    "every scale": {"image_size": 96, "scales": ("global", "local", "pixel"), "steps": 2, "width": 2},
+    "small and grey": {"steps": 2, "width": 2},
+    "from scratch, grey": {"steps": 2, "width": 2, "pretrain": "scratch"},
+}
+
+
+def images(kind: str, count: int, seed: int = 0) -> np.ndarray:
+    side = KINDS[kind].get("image_size", 32)
+    return stripes(count, side=side, seed=seed, colour="grey" not in kind)
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, IGD, Path]:
+    kind = request.param
+    detector = IGD(**KINDS[kind], calibration=0.5).fit(images(kind, 24))
+    path = tmp_path_factory.mktemp("exported") / "model.onnx"
+    parity = export(detector, path)
+    assert parity.images == 8
+    assert max(parity.score, parity.map) < 1e-4
+    return kind, detector, path
+
+
+def test_scores_maps_and_verdicts_agree_in_any_batch(exported: tuple[str, IGD, Path]) -> None:
+    kind, detector, path = exported
+    runtime = Runtime.load(path, threads=1)
+    for count in (1, 5):
+        new = spotted(images(kind, count, seed=count), at=(8, 8))
+        for one, other in zip(detector.predict(new), runtime.predict(new), strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-5)
+            assert (one.p_value, one.is_anomalous) == (other.p_value, other.is_anomalous)
+            np.testing.assert_allclose(one.map, other.map, atol=1e-4)
+            assert one.terms == pytest.approx(other.terms, rel=1e-3, abs=1e-4)
+
+
+def test_the_graph_gives_the_p_value_itself(exported: tuple[str, IGD, Path]) -> None:
+    kind, detector, path = exported
+    runtime = Runtime.load(path, threads=1)
+    new = images(kind, 3, seed=7)
+    pixels = np.ascontiguousarray(np.stack([new] * 3, axis=1) if new.ndim == 3 else new.transpose(0, 3, 1, 2))
+    p_value = runtime.session.run(["p_value"], {"pixels": pixels})[0]
+    assert p_value == pytest.approx([each.p_value for each in detector.predict(new)])
+
+
+def test_the_file_is_valid_and_tells_of_its_check_but_of_no_place(exported: tuple[str, IGD, Path]) -> None:
+    _, _, path = exported
+    model = onnx.load(path)
+    onnx.checker.check_model(model)
+    header = json.loads({each.key: each.value for each in model.metadata_props}[HEADER])
+    assert header["parity"]["images"] == 8
+    assert header["parity"]["tolerance"] == 1e-3
+    assert str(Path.cwd()).encode() not in path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A model file, and what was exported from it."""
+    folder = tmp_path_factory.mktemp("small")
+    IGD(image_size=64, calibration=0.5).fit(images("pixel", 24)).save(folder / "parts.igd")
+    assert main(["export", str(folder / "parts.igd"), str(folder / "parts.onnx"), "--quiet"]) == 0
+    return folder / "parts.igd", folder / "parts.onnx"
+
+
+def test_a_model_that_disagrees_is_not_written(small: tuple[Path, Path], tmp_path: Path, capsys, monkeypatch) -> None:
+    """Forced by a graph whose weights were changed on the way."""
+
+    def spoilt(detector: IGD) -> onnx.ModelProto:
+        model = as_graph(detector)
+        largest = max(model.graph.initializer, key=lambda each: len(each.raw_data))
+        values = np.frombuffer(largest.raw_data, np.float32) * 1.05
+        largest.raw_data = values.astype(np.float32).tobytes()
+        return model
+
+    monkeypatch.setattr("igd.deploy.export.as_graph", spoilt)
+    assert main(["export", str(small[0]), str(tmp_path / "no.onnx"), "--quiet"]) == 2
+    told = capsys.readouterr().err
+    assert "disagrees with the original, so nothing was written" in told
+    assert "0.001 is allowed; a larger --tolerance accepts it" in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_eight_bit_convolutions_are_smaller_and_pass_the_same_gate(small: tuple[Path, Path], tmp_path: Path, capsys) -> None:
+    command = ["export", str(small[0]), str(tmp_path / "small.onnx"), "--int8", "--quiet", "--json"]
+    assert main([*command, "--tolerance", "1e-6"]) == 2
+    assert "1e-06 is allowed" in capsys.readouterr().err
+    assert main([*command, "--tolerance", "1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["bytes"] < small[1].stat().st_size
+    assert 0 < told["score"] < 1
+    assert Runtime.load(tmp_path / "small.onnx").predict(images("pixel", 1)[0]).score >= 0
+
+
+def test_images_to_check_on_can_be_named(small: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "check").mkdir()
+    for number, image in enumerate(images("pixel", 3, seed=5)):
+        Image.fromarray(image).save(tmp_path / "check" / f"{number}.png")
+    command = ["export", str(small[0]), str(tmp_path / "out.onnx"), "--check", str(tmp_path / "check"), "--quiet"]
+    assert main(command) == 0
+    assert "3 images: scores differ by at most" in capsys.readouterr().out
+
+
+WITHOUT = ("torch", "sklearn", "scipy", "onnx", "onnxscript", "safetensors", "lightning_fabric", "jinja2")
+
+
+def test_runs_where_only_numpy_pillow_and_onnx_runtime_are(small: tuple[Path, Path], tmp_path: Path) -> None:
+    """In a process that refuses to import anything else, by the library and by the command line."""
+    Image.fromarray(images("pixel", 1)[0]).save(tmp_path / "image.png")
+    refused = "".join(f"sys.modules[{name!r}] = None; " for name in WITHOUT)
+    library = f"from igd.runtime import Runtime; print(Runtime.load({str(small[1])!r}).predict('image.png').score)"
+    command = (
+        f"from igd.cli import main; sys.exit(main(['predict', {str(small[1])!r}, 'image.png', '--out', 'out', '--quiet']))"
+    )
+    expected = IGD.load(small[0]).predict(tmp_path / "image.png").score
+    for program in (library, command):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys; {refused}{program}"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        if program is library:
+            assert float(done.stdout) == pytest.approx(expected, abs=1e-5)
+    assert "image.png" in (tmp_path / "out" / "scores.csv").read_text()
+
+
+@pytest.mark.parametrize("left", [0, 100, 100_000])
+def test_a_damaged_file_is_refused(small: tuple[Path, Path], tmp_path: Path, left: int) -> None:
+    (tmp_path / "cut.onnx").write_bytes(small[1].read_bytes()[:left])
+    with pytest.raises(UserError, match="cut.onnx: "):
+        Runtime.load(tmp_path / "cut.onnx")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"channels": 2},
+        {"false_alarm_rate": 1e-9},
+        {"calibration_scores": []},
+        {"calibration_peaks": [float("nan")] * 12},
+        {"geometry": {"side": 64, "fit": "squeeze"}},
+        {"geometry": {"side": 32, "fit": "resize"}},
+        {"usual_heat": None},
+    ],
+)
+def test_an_impossible_description_is_refused(small: tuple[Path, Path], tmp_path: Path, change: dict[str, object]) -> None:
+    model = onnx.load(small[1])
+    header = json.loads(model.metadata_props[0].value)
+    model.metadata_props[0].value = json.dumps({**header, **change})
+    onnx.save(model, tmp_path / "odd.onnx")
+    with pytest.raises(UserError, match="odd.onnx: not a model exported by igd, or damaged"):
+        Runtime.load(tmp_path / "odd.onnx")
+
+
+def test_a_graph_of_someone_else_is_refused(tmp_path: Path) -> None:
+    node = onnx.helper.make_node("Identity", ["x"], ["y"])
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([node], "theirs", ends[:1], ends[1:])
+    onnx.save(
+        onnx.helper.make_model(graph, ir_version=10, opset_imports=[onnx.helper.make_opsetid("", 18)]),
+        tmp_path / "theirs.onnx",
+    )
+    with pytest.raises(UserError, match="not a model exported by igd"):
+        Runtime.load(tmp_path / "theirs.onnx")
+    with pytest.raises(UserError, match="no such file"):
+        Runtime.load(tmp_path / "none.onnx")
