@@ -17,7 +17,7 @@ PIXELS = torch.from_numpy(stripes(12))[:, None]
 
 @pytest.fixture(scope="module")
 def encoder() -> Backbone:
-    name, network = fresh_encoder(32, PIXELS, seed=3, purpose="test")
+    name, network = fresh_encoder(32, False, PIXELS, seed=3, purpose="test")
     return frozen(name, network, "made by the test")
 
 
@@ -28,12 +28,13 @@ def saved(encoder: Backbone, tmp_path: Path) -> Path:
 
 
 def test_small_images_keep_their_pixels() -> None:
-    assert [kind_for(side) for side in (16, 64, 65, 256)] == ["resnet18_small", "resnet18_small", "resnet18", "resnet18"]
+    assert [kind_for(side, narrow=False) for side in (16, 64, 65)] == ["resnet18_small", "resnet18_small", "resnet18"]
+    assert [kind_for(side, narrow=True) for side in (64, 65)] == ["resnet18_small_narrow", "resnet18_narrow"]
 
 
 def test_fresh_encoders_are_the_seeds_and_their_statistics_the_images(encoder: Backbone) -> None:
     state = torch.get_rng_state()
-    again, other = (fresh_encoder(32, PIXELS, seed, "test")[1].state_dict() for seed in (3, 4))
+    again, other = (fresh_encoder(32, False, PIXELS, seed, "test")[1].state_dict() for seed in (3, 4))
     assert torch.equal(torch.get_rng_state(), state)  # nobody else's chance is used up
     assert torch.equal(again["conv1.weight"], encoder.network.conv1.weight)
     assert not torch.equal(other["conv1.weight"], encoder.network.conv1.weight)

@@ -20,14 +20,14 @@ FORMAT = 1
 KIND = "encoder"
 
 
-def kind_for(side: int) -> str:
+def kind_for(side: int, narrow: bool) -> str:
     """The student for images of this side: small ones keep more of their few pixels."""
-    return "resnet18" if side > 64 else "resnet18_small"
+    return f"resnet18{'' if side > 64 else '_small'}{'_narrow' if narrow else ''}"
 
 
-def fresh_encoder(side: int, first: Tensor, seed: int, purpose: str) -> tuple[str, nn.Module]:
+def fresh_encoder(side: int, narrow: bool, first: Tensor, seed: int, purpose: str) -> tuple[str, nn.Module]:
     """The name and network of an encoder with random weights, its normalisation measured on these 8-bit images."""
-    name = kind_for(side)
+    name = kind_for(side, narrow)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(generator(seed, purpose).initial_seed())
         network = KINDS[name].build()

@@ -1,0 +1,152 @@
+"""Encoders of one's own: contrastive against scratch as pre-training goes on, and a distilled student against its teacher.
+
+python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 0 5 8 --out docs/results/pretraining.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from conditions import conditions
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+from torch import Tensor, nn
+
+from igd import IGD
+from igd.benchmark.trial import forget_peak_memory, peak_memory_mb
+from igd.files import write_text
+from igd.preparation import seen_side
+from igd.pretraining import contrastive, distillation
+from igd.pretraining.backbones import DEFAULT, Backbone
+from igd.pretraining.encoders import save_encoder
+from igd.pretraining.features import FrozenBackbone
+from igd.pretraining.weights import load_backbone
+from igd.pretraining.whitening import start_whitened
+from igd.progress import Progress, TerminalProgress
+
+WATCHED = 5  # points of the curve, each after twice as many steps as the one before
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--classes", type=int, nargs="+", required=True)
+    parser.add_argument("--steps", type=int, default=contrastive.FAST.steps, help="of pre-training (default: %(default)s)")
+    parser.add_argument("--tested", type=int, default=10_000, help="test images (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    arrays = np.load(options.data)
+    runs = [run(arrays, number, options) for number in options.classes]
+    summary = {
+        "what": f"{options.data.stem}: encoders learnt from the normal images alone",
+        "command": f"python benchmarks/pretraining.py --data {options.data.name} "
+        f"--classes {' '.join(map(str, options.classes))} --steps {options.steps} --tested {options.tested} "
+        f"--seed {options.seed}",
+        **conditions("fast", options.seed),
+        "encoders": runs,
+    }
+    print(json.dumps(summary, indent=2))
+    if options.out:
+        write_text(options.out, json.dumps(summary, indent=2) + "\n")
+
+
+def run(arrays: Any, number: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Everything about one normal class."""
+    normal, test = arrays["x_train"][arrays["y_train"].ravel() == number], arrays["x_test"][: options.tested]
+    labels = arrays["y_test"].ravel()[: options.tested] != number
+    pixels, test_pixels = as_pixels(normal), as_pixels(test)
+    return {
+        "class": number,
+        "scratch": trained(normal, test, labels, options.seed, "scratch"),
+        "contrastive": contrasted(normal, pixels, test, test_pixels, labels, options),
+        "distilled": distilled(pixels, test_pixels, labels, options),
+    }
+
+
+def trained(normal: NDArray[Any], test: NDArray[Any], labels: NDArray[Any], seed: int, pretrain: str) -> dict[str, Any]:
+    """A whole detector: its AUC, time and memory."""
+    forget_peak_memory()
+    started = time.perf_counter()
+    detector = IGD(pretrain=pretrain, seed=seed).fit(normal, progress=TerminalProgress())
+    seconds = time.perf_counter() - started
+    auc = roc_auc_score(labels, -detector.score_samples(test))
+    return {"auc": float(auc), "training_seconds": round(seconds, 1), "peak_memory_mb": peak_memory_mb()}
+
+
+def contrasted(
+    normal: NDArray[Any], pixels: Tensor, test: NDArray[Any], test_pixels: Tensor, labels: NDArray[Any], options: Any
+) -> dict[str, Any]:
+    """The curve of a Gaussian on the encoder's features as it learns, and the detector trained on the last encoder."""
+    curve: list[dict[str, float]] = []
+    points = sorted({max(1, options.steps // 2**power) for power in range(WATCHED)})
+    started, watching = time.perf_counter(), 0.0
+
+    def watch(step: int, encoder: Backbone) -> None:
+        nonlocal watching
+        if step in points:
+            seconds = time.perf_counter() - started - watching
+            encoder.network.eval()
+            curve.append(
+                {"step": step, "seconds": round(seconds, 1), "auc": gaussian_auc(encoder, pixels, test_pixels, labels)}
+            )
+            encoder.network.train()
+            watching = time.perf_counter() - started - seconds
+
+    forget_peak_memory()
+    settings = replace(contrastive.FAST, steps=options.steps, seed=options.seed)
+    made = contrastive.contrast(pixels, settings, TerminalProgress(), watch=watch)
+    seconds, memory = time.perf_counter() - started - watching, peak_memory_mb()
+    with tempfile.TemporaryDirectory() as folder:
+        save_encoder(Path(folder) / "encoder.igd", made.encoder, {})
+        detector = trained(normal, test, labels, options.seed, str(Path(folder) / "encoder.igd"))
+    return {"curve": curve, "pretraining_seconds": round(seconds, 1), "peak_memory_mb": memory, "detector": detector}
+
+
+def distilled(pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any], options: Any) -> dict[str, Any]:
+    """Student and teacher: how alike their vectors of test images are, and a Gaussian's AUC on each one's."""
+    backbone = load_backbone(DEFAULT)
+    teacher = FrozenBackbone(backbone, seen_side(pixels.shape[-1], backbone), (), vector=True)
+    settings = replace(distillation.FAST, steps=options.steps, seed=options.seed)
+    forget_peak_memory()
+    started = time.perf_counter()
+    made = distillation.distil(teacher, pixels, settings, TerminalProgress())
+    return {
+        "cosine": made.agreement,
+        "auc_of_student": gaussian_auc(made.encoder, pixels, test_pixels, labels),
+        "auc_of_teacher": gaussian_auc(backbone, pixels, test_pixels, labels),
+        "seconds": round(time.perf_counter() - started, 1),
+        "peak_memory_mb": peak_memory_mb(),
+    }
+
+
+def gaussian_auc(encoder: Backbone, pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any]) -> float:
+    """AUC of the distance to the normal images' mean, in whitened features: the descriptor before any training."""
+    look = FrozenBackbone(encoder, seen_side(pixels.shape[-1], encoder), (), vector=True)
+    normal, test = (distillation.teacher_vectors(look, part, Progress()) for part in (pixels, test_pixels))
+    linear = nn.Linear(normal.shape[1], normal.shape[1])
+    start_whitened(linear, normal)
+    with torch.no_grad():
+        distance = torch.cat([linear(part).square().sum(dim=1) for part in test.split(1024)])
+    return float(roc_auc_score(labels, distance.numpy()))
+
+
+def as_pixels(images: NDArray[Any]) -> Tensor:
+    """(n, h, w[, 3]) as 8-bit (n, c, 32, 32)."""
+    pixels = torch.from_numpy(images).reshape(len(images), *images.shape[1:3], -1).permute(0, 3, 1, 2)
+    if pixels.shape[-1] == 32:
+        return pixels.contiguous()
+    return F.interpolate(pixels.float(), (32, 32), mode="bilinear").round().to(torch.uint8)
+
+
+if __name__ == "__main__":
+    main()
