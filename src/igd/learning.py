@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.checkpoint import Checkpoint
+from igd.data.pixels import shifted
 from igd.data.store import Pixels
 from igd.errors import Interrupted, UserError
-from igd.method.em import TrainingState
+from igd.method.em import TrainingState, generator
 from igd.method.health import snapshot
 from igd.pixelscale import PixelScale
 from igd.pretraining.features import FrozenBackbone
@@ -24,6 +26,7 @@ AT_ONCE = 32  # images that the backbone looks at before progress is shown
 
 AnyModel = Scale | PixelScale
 Stop = Callable[[], bool]
+Change = Callable[[Tensor], Tensor]  # of a batch of images
 
 
 def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress: Progress, stop: Stop) -> dict[str, Tensor]:
@@ -31,13 +34,13 @@ def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress
     trained = [scale for scale in scales if isinstance(scale, Scale)]
     pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
 
-    def look(turned: bool, wanted: list[Scale], learning: list[PixelScale]) -> dict[str, Tensor]:
+    def look(doing: str, change: Change, wanted: list[Scale], learning: list[PixelScale]) -> dict[str, Tensor]:
         seen_by: dict[str, list[Tensor]] = {scale.settings.name: [] for scale in wanted}
         batches = torch.arange(len(pixels)).split(AT_ONCE)
-        for indices in progress.track(batches, len(batches), "looking at mirror images" if turned else "looking at images"):
+        for indices in progress.track(batches, len(batches), f"looking at {doing}"):
             if stop():
                 raise Interrupted("stopped")
-            seen = frozen(pixels[indices].flip(-1) if turned else pixels[indices])
+            seen = frozen(change(pixels[indices]))
             for scale in wanted:
                 seen_by[scale.settings.name].append(scale.features_of(seen))
             for pixel_scale in learning:
@@ -45,9 +48,12 @@ def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress
         return {name: torch.cat(parts) for name, parts in seen_by.items()}
 
     flipped = [scale for scale in trained if scale.settings.training.flip]
-    plain = look(False, trained, pixelwise)
-    turned = look(True, flipped, []) if flipped else {}
+    plain = look("images", lambda images: images, trained, pixelwise)
+    turned = look("mirror images", lambda images: images.flip(-1), flipped, []) if flipped else {}
     for pixel_scale in pixelwise:
+        chance = generator(0, "shift")
+        for _ in range(1, pixel_scale.settings.enough // len(pixels)):
+            look("shifted images", partial(shifted, most=pixel_scale.settings.shift, chance=chance), [], [pixel_scale])
         pixel_scale.finish()
     return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
 

@@ -40,6 +40,8 @@ class PixelSettings:
     borrowed: float = 0.25  # share of its neighbours' covariance in that of a cell of positions
     shared: float = 0.03  # share of the whole image's
     ridge: float = 0.001  # added to the variance of each feature, in units of their mean
+    enough: int = 200  # images; a smaller set is seen again, a little shifted, as long as it stays below this number
+    shift: int = 4  # pixels, at most, along each axis
     steadied: float = 0.5  # power of an image's own unrest that its distances are divided by; 0: none
     smoothing: float = 4.0  # of the map: sigma of a Gaussian, in pixels of the model's image
 
@@ -87,9 +89,10 @@ _FAST_LARGE = (
 # The authors weight l_h of whole images with nine tenths and that of patches with one.
 _ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
 _FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES)
+# The decoder is what scoring a large image costs: half the width is a quarter of the work.
 _FROZEN_LARGE = (
-    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), **_ON_WHOLE_IMAGES),
-    replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), latent_size=None, start="whitened"),
+    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), width=8, **_ON_WHOLE_IMAGES),
+    replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), width=8, latent_size=None, start="whitened"),
     PixelSettings(),
 )
 _BOTH = ("global", "local")

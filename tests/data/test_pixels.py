@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from scipy import ndimage
 
-from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, normalise, resize, smooth
+from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, normalise, resize, shifted, smooth
 
 
 def test_range_is_the_papers() -> None:
@@ -76,3 +76,17 @@ def test_resizing_is_that_of_torch(mode: str) -> None:
     theirs = F.interpolate(images, (32, 17), mode=mode, align_corners=False)
     torch.testing.assert_close(resize(images, (32, 17), mode), theirs, rtol=1e-4, atol=1e-3)
     torch.testing.assert_close(resize(images, (32, 17), mode, 2.0)[:, 0], smooth(theirs[:, 0], 2.0), rtol=1e-4, atol=1e-3)
+
+
+def test_shifted_images_are_the_same_but_for_where_they_are() -> None:
+    pixels = torch.randint(0, 256, (6, 3, 12, 16), dtype=torch.uint8)
+    moved = shifted(pixels, 2, torch.Generator().manual_seed(1))
+    for one, other in zip(pixels, moved, strict=True):
+        places = [
+            (down, right)
+            for down in range(-2, 3)
+            for right in range(-2, 3)
+            if torch.equal(other[:, 2:-2, 2:-2], one[:, 2 + down : 10 + down, 2 + right : 14 + right])
+        ]
+        assert len(places) == 1
+    assert torch.equal(shifted(pixels, 0, torch.Generator()), pixels)

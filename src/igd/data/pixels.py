@@ -63,6 +63,15 @@ def mirrored(pixels: Tensor, margin: int) -> Tensor:
     return pixels
 
 
+def shifted(pixels: Tensor, most: int, chance: torch.Generator) -> Tensor:
+    """Images (b, c, h, w), each moved by up to `most` pixels along both axes; its edge is repeated where it leaves a gap."""
+    height, width = pixels.shape[2:]
+    down, right = torch.randint(-most, most + 1, (2, len(pixels), 1), generator=chance)
+    rows, columns = (torch.arange(height) + down).clamp(0, height - 1), (torch.arange(width) + right).clamp(0, width - 1)
+    across = torch.arange(pixels.shape[1]).view(1, -1, 1, 1)
+    return pixels[torch.arange(len(pixels)).view(-1, 1, 1, 1), across, rows[:, None, :, None], columns[:, None, None, :]]
+
+
 def lay_over(maps: Tensor, stride: int) -> Tensor:
     """Maps of an image's patches (b, rows, columns, side, side) as one map of the image, the mean where they overlap."""
     count, rows, columns, side, _ = maps.shape
