@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from igd.cli import audit, benchmark, demo, evaluate, predict, pretrain, train, weights
+from igd.cli import audit, benchmark, demo, evaluate, predict, pretrain, serve, train, weights
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR
 from igd.errors import Interrupted, UserError
 from igd.version import __version__
 
-COMMANDS = (demo, train, predict, evaluate, audit, pretrain, weights, benchmark)  # in the order a newcomer meets them
+COMMANDS = (demo, train, predict, evaluate, audit, serve, pretrain, weights, benchmark)  # in the order a newcomer meets them
 
 EXAMPLES = """examples:
   igd demo                                        train, evaluate and report on images that come with igd
@@ -20,6 +20,7 @@ EXAMPLES = """examples:
   igd predict parts.igd parts/new --out results/  score images, write heat maps
   igd evaluate parts.igd bottle/ --report report.html
   igd audit parts/good                            which 'normal' images look least normal
+  igd serve parts.igd                             HTTP API and page, on this machine
   igd pretrain distill parts/good -o encoder.igd  make an encoder of one's own
   igd weights list                                where ImageNet weights are
   igd benchmark paper                             the paper's tables; `igd benchmark run` measures them

@@ -1,0 +1,125 @@
+"""The HTTP API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from igd.deploy.server.answers import MapKind, Models, Problem, Scores, State, about_image, about_model, accepted_rate, picture
+from igd.deploy.server.refusals import Refused
+from igd.deploy.server.service import Service
+from igd.deploy.server.uploads import discard, receive
+
+Result = TypeVar("Result")
+router = APIRouter()
+
+REFUSALS = {
+    401: "the token is missing or wrong",
+    404: "there is no such model",
+    408: "the images came too slowly",
+    413: "too many bytes, pixels or images",
+    415: "not an image",
+    422: "a parameter, or a body, that can't be used",
+    429: "as many images are waiting as may; send again after Retry-After seconds",
+    503: "the server is loading or being stopped, or its model failed",
+    504: "scoring took too long",
+}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+FILES = {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+MULTIPART = {"schema": {"type": "object", "required": ["images"], "properties": {"images": FILES}}}
+BODY = {"required": True, "content": {"multipart/form-data": MULTIPART, "application/octet-stream": BINARY, "image/*": BINARY}}
+FIGURES = ("score", "p_value", "is_anomalous", "threshold")  # of an image, in the headers of its picture
+
+
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Problem, "description": REFUSALS[status]} for status in statuses}
+
+
+@router.post(
+    "/v1/models/{name}/score",
+    response_model=Scores,
+    responses={200: {"content": {"image/png": BINARY}}, **_refusals(*REFUSALS)},
+    openapi_extra={"requestBody": BODY},
+    summary="Judge images",
+)
+async def score(
+    request: Request,
+    name: str,
+    max_false_alarms: Annotated[float | None, Query(gt=0, lt=1, description="accepted share of false alarms")] = None,
+    map: Annotated[MapKind | None, Query(description="picture of each map to send along, base64")] = None,
+) -> Any:
+    """One or more images as multipart files, or one as the body itself. With `Accept: image/png` and one image, the answer
+    is the picture that `map` names (default: overlay), and its headers say the rest.
+    """
+    service: Service = request.app.state.service
+    accept = request.headers.get("accept", "")
+    as_picture = "image/png" in accept and "application/json" not in accept
+    kind = map or "overlay" if as_picture else map
+    try:
+        judge = service.judge(name)
+        rate = accepted_rate(judge, max_false_alarms)
+        service.admit(1)  # before anything of the body is read
+    except Refused:
+        await discard(request, service.settings.max_bytes)
+        raise
+    admitted = 1
+    try:
+        uploads = await _in_time(service, receive(request, service.settings.max_bytes, service.settings.queue), 408)
+        if as_picture and len(uploads) > 1:
+            raise Refused(
+                422, f"an answer as image/png shows one image, and there are {len(uploads)}; accept application/json"
+            )
+        service.admit(len(uploads) - 1)
+        admitted = len(uploads)
+        predictions = await _in_time(service, service.score(name, uploads, kind == "overlay"), 504)
+        if as_picture and kind:
+            shown = await service.in_thread(partial(picture, judge, predictions[0], kind))
+            about = await service.in_thread(partial(about_image, judge, predictions[0], rate, None))
+            figures = {f"igd-{figure.replace('_', '-')}": str(getattr(about, figure)).lower() for figure in FIGURES}
+            return Response(shown, media_type="image/png", headers=figures)
+        answers = (service.in_thread(partial(about_image, judge, each, rate, kind)) for each in predictions)
+        return Scores(model=name, max_false_alarms=rate, images=await asyncio.gather(*answers))
+    except Refused:
+        await discard(request, service.settings.max_bytes)
+        raise
+    finally:
+        service.dismiss(admitted)
+
+
+@router.get("/v1/models", responses=_refusals(401, 503), summary="The models and what they promise")
+async def models(request: Request) -> Models:
+    service: Service = request.app.state.service
+    service.check_ready()
+    listed = [about_model(name, judge) for name, judge in service.judges.items()]
+    return Models(models=listed, max_bytes=service.settings.max_bytes, max_pixels=service.settings.max_pixels)
+
+
+@router.get("/healthz", summary="Is the process alive?")
+async def healthz() -> State:
+    return State(status="alive")
+
+
+@router.get("/readyz", responses=_refusals(503), summary="Can images be sent?")
+async def readyz(request: Request) -> State:
+    service: Service = request.app.state.service
+    service.check_ready()
+    return State(status=service.state)
+
+
+@router.get("/metrics", response_class=PlainTextResponse, responses=_refusals(401), summary="Figures for Prometheus")
+async def metrics(request: Request) -> PlainTextResponse:
+    service: Service = request.app.state.service
+    return PlainTextResponse(service.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _in_time(service: Service, work: Awaitable[Result], status: int) -> Result:
+    try:
+        return await asyncio.wait_for(work, service.settings.timeout)
+    except asyncio.TimeoutError:
+        slow = "the images did not arrive" if status == 408 else "the images were not scored"
+        raise Refused(status, f"{slow} within {service.settings.timeout:g} seconds; send fewer, or later") from None
