@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 
@@ -17,7 +17,7 @@ from igd.deploy.server.routes import router
 from igd.deploy.server.service import Service
 from igd.version import __version__
 
-PAGE = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
+PAGE = ("index.html", "page.css", "page.js", "camera.js", "cards.js", "server.js", "verdicts.js", "icon.svg")
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -40,8 +40,8 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.include_router(router)
-    for path, name in PAGE.items():
-        app.add_api_route(path, _page(name), methods=["GET", "HEAD"], include_in_schema=False)
+    for name in PAGE:
+        app.add_api_route(f"/{name.removeprefix('index.html')}", _page(name), methods=["GET", "HEAD"], include_in_schema=False)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
@@ -49,7 +49,7 @@ def create_app(service: Service) -> FastAPI:
     return app
 
 
-def _page(name: str):  # type: ignore[no-untyped-def]
+def _page(name: str) -> Callable[[], Awaitable[Response]]:
     content = files("igd.deploy.server").joinpath("page", name).read_bytes()
     media_type = TYPES[name.rpartition(".")[2]]
 
