@@ -71,6 +71,7 @@ function accept(rate) {
 }
 
 function add(files) {
+  if (files.length) element("guide").open = false;
   for (const file of files) {
     const card = new Card(file, () => {
       card.wait();

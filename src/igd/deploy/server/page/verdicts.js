@@ -37,7 +37,7 @@ export function meaningOf(pValue, model) {
 
 // Where a p-value stands on a scale from 1 (usual, left) to the model's lowest (right), in per cent.
 export function position(pValue, model) {
-  return Math.min(100, Math.max(0, (100 * Math.log(pValue)) / Math.log(model.lowest_rate)));
+  return Math.min(99, Math.max(1, (100 * Math.log(pValue)) / Math.log(model.lowest_rate)));
 }
 
 export function toCsv(rows) {
