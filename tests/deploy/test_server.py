@@ -133,7 +133,12 @@ def test_models_say_what_they_promise(client: TestClient, fitted: IGD) -> None:
 
 def test_401_the_token(serving: Callable[..., TestClient], good: bytes) -> None:
     client = serving(token="secret")
-    for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic secret"}, {"authorization": "Bearer sécret"}):
+    for headers in (
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Basic secret"},
+        {"authorization": "Bearer sécret"},
+    ):
         encoded = {name: value.encode() for name, value in headers.items()}
         for answer in (client.get("/v1/models", headers=encoded), client.get("/metrics", headers=encoded)):
             assert answer.status_code == 401
@@ -319,7 +324,9 @@ def test_metrics_count(client: TestClient, good: bytes) -> None:
     assert "made" not in text
 
 
-def test_one_line_of_log_a_request(serving: Callable[..., TestClient], good: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_line_of_log_a_request(
+    serving: Callable[..., TestClient], good: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
     client = serving(token="secret")
     client.post(SCORE, content=good, headers={"authorization": "Bearer secret"})
     client.get("/v1/models", headers={"authorization": "Bearer guessed"})

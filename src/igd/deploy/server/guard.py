@@ -42,7 +42,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, received, status = time.perf_counter(), 0, GONE
+        started, received, status = time.perf_counter(), 0, 500  # unless there is an answer
 
         async def counting() -> Message:
             nonlocal received

@@ -84,8 +84,9 @@ async def score(
             return Response(shown, media_type="image/png", headers=figures)
         answers = (service.in_thread(partial(about_image, judge, each, rate, kind)) for each in predictions)
         return Scores(model=name, max_false_alarms=rate, images=await asyncio.gather(*answers))
-    except Refused:
-        await discard(request, service.settings.max_bytes)
+    except Refused as refusal:
+        if refusal.status != 408:  # who was too slow is not waited for again
+            await discard(request, service.settings.max_bytes)
         raise
     finally:
         service.dismiss(admitted)
