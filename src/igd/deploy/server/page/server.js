@@ -16,7 +16,7 @@ export async function score(model, file) {
   const form = new FormData();
   form.append("images", file, file.name);
   const answer = await ask(`v1/models/${encodeURIComponent(model)}/score?map=layer`, { method: "POST", body: form });
-  return (await answer.json()).images[0];
+  return { ...(await answer.json()).images[0], name: file.name }; // forms write some signs of a name differently
 }
 
 async function ask(path, options = {}, refusals = 0) {
