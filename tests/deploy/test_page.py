@@ -71,7 +71,8 @@ class Page:
 
     def open(self, url: str, width: int = 1280) -> None:
         self.browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
         )
         self.browser.get(url)
 

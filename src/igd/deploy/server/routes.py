@@ -7,8 +7,9 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.responses import PlainTextResponse
+from fastapi.security import HTTPBearer
 
 from igd.deploy.server.answers import MapKind, Models, Problem, Scores, State, about_image, about_model, accepted_rate, picture
 from igd.deploy.server.refusals import Refused
@@ -33,6 +34,8 @@ BINARY = {"schema": {"type": "string", "format": "binary"}}
 FILES = {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
 MULTIPART = {"schema": {"type": "object", "required": ["images"], "properties": {"images": FILES}}}
 BODY = {"required": True, "content": {"multipart/form-data": MULTIPART, "application/octet-stream": BINARY, "image/*": BINARY}}
+# Said here, checked by the guard, before anything of a request is looked at.
+TOKEN = Security(HTTPBearer(auto_error=False, description="where the server was started with a token"))
 FIGURES = ("score", "p_value", "is_anomalous", "threshold")  # of an image, in the headers of its picture
 
 
@@ -45,6 +48,7 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     response_model=Scores,
     responses={200: {"content": {"image/png": BINARY}}, **_refusals(*REFUSALS)},
     openapi_extra={"requestBody": BODY},
+    dependencies=[TOKEN],
     summary="Judge images",
 )
 async def score(
@@ -92,7 +96,7 @@ async def score(
         service.dismiss(admitted)
 
 
-@router.get("/v1/models", responses=_refusals(401, 503), summary="The models and what they promise")
+@router.get("/v1/models", responses=_refusals(401, 503), dependencies=[TOKEN], summary="The models and what they promise")
 async def models(request: Request) -> Models:
     service: Service = request.app.state.service
     service.check_ready()
@@ -112,7 +116,13 @@ async def readyz(request: Request) -> State:
     return State(status=service.state)
 
 
-@router.get("/metrics", response_class=PlainTextResponse, responses=_refusals(401), summary="Figures for Prometheus")
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses=_refusals(401),
+    dependencies=[TOKEN],
+    summary="Figures for Prometheus",
+)
 async def metrics(request: Request) -> PlainTextResponse:
     service: Service = request.app.state.service
     return PlainTextResponse(service.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -41,7 +41,6 @@ export class Card {
     this.find(".meaning").textContent = meaningOf(result.p_value, model);
     this.find(".needle").style.left = `${position(result.p_value, model)}%`;
     this.find(".boxes").setAttribute("viewBox", `0 0 ${result.width} ${result.height}`);
-    this.find(".boxes").setAttribute("preserveAspectRatio", "none");
   }
 
   fail(message) {
