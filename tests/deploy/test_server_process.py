@@ -1,5 +1,6 @@
 """`igd serve` as a process of its own: starting, refusing, draining."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -17,12 +18,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from igd.cli import main
-from igd.deploy.models import named
+from igd.deploy.server import running as running_module
 from igd.deploy.server.running import listen
-from igd.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 SCORE = "/v1/models/parts/score"
+pytestmark = pytest.mark.xdist_group("server")
 LARGEST = 10_000  # bytes
 
 
@@ -170,9 +171,37 @@ def test_a_token_needs_something_in_it(
     assert capsys.readouterr().err.count("visible ASCII characters") == 2
 
 
-def test_names_are_those_of_the_files(tmp_path: Path) -> None:
-    for name in ("nuts.igd", "bolts.m8.onnx"):
-        (tmp_path / name).touch()
-    assert list(named([tmp_path / "nuts.igd", tmp_path / "bolts.m8.onnx"])) == ["nuts", "bolts.m8"]
-    with pytest.raises(UserError, match="no such model file"):
-        named([tmp_path])
+def test_a_missing_package_is_named(
+    model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "igd.deploy.server.running")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", str(model_file)]) == 2
+    assert "igd serve needs the package uvicorn; pip install 'igd-anomaly[serve]'" in capsys.readouterr().err
+
+
+def test_an_open_server_without_token_is_warned_about(
+    model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(running_module, "serve", lambda load, settings, listener, on_ready: listener.close())
+    for arguments, warned in (([], True), (["--token-file", str(model_file.with_name("token"))], False)):
+        model_file.with_name("token").write_text("secret\n")
+        assert main(["serve", str(model_file), "--host", "0.0.0.0", "--port", "0", *arguments]) == 0
+        assert ("anyone who reaches 0.0.0.0 may ask" in capsys.readouterr().err) is warned
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Else every answer waits for an acknowledgement of its first packet."""
+
+    async def accepted() -> int:
+        options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            options.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(answer, sock=listen("127.0.0.1", 0)) as server:
+            await asyncio.open_connection(*server.sockets[0].getsockname())
+            return await options
+
+    assert asyncio.run(accepted()) != 0

@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
     add("--port", type=int, default=8000, help="default: %(default)s; 0: any that is free")
     add("--token-file", type=Path, help="file with the token that requests must carry (default: $IGD_TOKEN, or none)")
     add("--max-bytes", type=int, help="of a request's body (default: 50,000,000)")
-    add("--max-pixels", type=int, help="of an image (default: 50,000,000)")
+    add("--max-pixels", type=int, help="of an image (default: 25,000,000)")
     add("--queue", type=int, help="images that may wait; further ones are refused with 429 (default: 64)")
     add("--batch", type=int, help="images to score together, at most (default: 16)")
     add("--timeout", type=float, help="seconds that sending images, and that scoring them, may take (default: 30)")

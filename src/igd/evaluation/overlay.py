@@ -7,15 +7,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 OPACITY = 0.75
+BAND = 256  # rows that are painted at once: of a large photograph, colours as floats would take gigabytes
 
 
 def overlay(image: Image.Image, heat: NDArray[np.float32], usual: float, threshold: float) -> Image.Image:
     """The image with its anomalous regions coloured: nothing up to what is usual on normal images, then yellow, and red
     from the pixel threshold on, which few normal images reach anywhere.
     """
-    colour, opacity = _paint(heat, usual, threshold)
-    pixels = np.asarray(image.convert("RGB"), dtype=np.float64)
-    return Image.fromarray((pixels * (1 - opacity) + colour * opacity).round().astype(np.uint8))
+    pixels = np.array(image.convert("RGB"))
+    for upper in range(0, len(pixels), BAND):
+        rows = slice(upper, upper + BAND)
+        colour, opacity = _paint(heat[rows], usual, threshold)
+        pixels[rows] = (pixels[rows].astype(np.float64) * (1 - opacity) + colour * opacity).round()
+    return Image.fromarray(pixels)
 
 
 def layer(heat: NDArray[np.float32], usual: float, threshold: float) -> Image.Image:

@@ -10,10 +10,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from igd.deploy.server.service import Service
+from igd.deploy.server.uploads import discard
 
 CLOSED = ("/v1/", "/metrics")  # what a token opens; the page itself must be there to ask for one
 GONE = 499  # the client went away before its answer: for the log alone
@@ -64,6 +66,7 @@ class Guard:
                     status_code=401,
                     headers={"WWW-Authenticate": "Bearer"},
                 )
+                await discard(Request(scope, counting), self.service.settings.max_bytes)
                 await refusal(scope, counting, protecting)
             else:
                 await self.app(scope, counting, protecting)

@@ -74,7 +74,7 @@ class Scorer:
                 if not self._waiting:
                     return []
                 judge = self._waiting[0].judge
-                jobs = [job for job in self._waiting if job.judge is judge][: self.batch]
+                jobs = [job for job in self._waiting if job.judge is judge][: min(self.batch, judge.batch_)]
                 for job in jobs:
                     self._waiting.remove(job)
                 if running := [job for job in jobs if job.prediction.set_running_or_notify_cancel()]:

@@ -13,7 +13,7 @@ class Settings:
 
     token: str | None = None  # that requests must carry; None: anyone who reaches the port may ask
     max_bytes: int = 50_000_000  # of a request's body
-    max_pixels: int = 50_000_000  # of an image
+    max_pixels: int = 25_000_000  # of an image
     queue: int = 64  # images that are waiting or being scored; further ones are refused
     batch: int = 16  # images that are scored together, at most
     timeout: float = 30.0  # seconds that sending images may take, and that scoring them may take
