@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -15,9 +15,11 @@ from igd.deploy.server.answers import MapKind, Models, Problem, Scores, State, a
 from igd.deploy.server.refusals import Refused
 from igd.deploy.server.service import Service
 from igd.deploy.server.uploads import discard, receive
+from igd.judging import Judge, Prediction
 
 Result = TypeVar("Result")
 router = APIRouter()
+TOO_SLOW = 408
 
 REFUSALS = {
     401: "the token is missing or wrong",
@@ -61,39 +63,20 @@ async def score(
     is the picture that `map` names (default: overlay), and its headers say the rest.
     """
     service: Service = request.app.state.service
-    accept = request.headers.get("accept", "")
-    as_picture = "image/png" in accept and "application/json" not in accept
-    kind = map or "overlay" if as_picture else map
     try:
         judge = service.judge(name)
         rate = accepted_rate(judge, max_false_alarms)
-        service.admit(1)  # before anything of the body is read
-    except Refused:
-        await discard(request, service.settings.max_bytes)
-        raise
-    admitted = 1
-    try:
-        uploads = await _in_time(service, receive(request, service.settings.max_bytes, service.settings.queue), 408)
-        if as_picture and len(uploads) > 1:
-            raise Refused(
-                422, f"an answer as image/png shows one image, and there are {len(uploads)}; accept application/json"
-            )
-        service.admit(len(uploads) - 1)
-        admitted = len(uploads)
-        predictions = await _in_time(service, service.score(name, uploads, kind == "overlay"), 504)
-        if as_picture and kind:
-            shown = await service.in_thread(partial(picture, judge, predictions[0], kind))
-            about = await service.in_thread(partial(about_image, judge, predictions[0], rate, None))
-            figures = {f"igd-{figure.replace('_', '-')}": str(getattr(about, figure)).lower() for figure in FIGURES}
-            return Response(shown, media_type="image/png", headers=figures)
-        answers = (service.in_thread(partial(about_image, judge, each, rate, kind)) for each in predictions)
-        return Scores(model=name, max_false_alarms=rate, images=await asyncio.gather(*answers))
+        with service.admitted() as admit:  # before anything of the body is read
+            if _wants_picture(request):
+                (prediction,) = await _predictions(request, service, name, admit, 1, map in (None, "overlay"))
+                return await service.in_thread(partial(_as_picture, judge, prediction, rate, map or "overlay"))
+            predictions = await _predictions(request, service, name, admit, service.settings.queue, map == "overlay")
+            answers = (service.in_thread(partial(about_image, judge, each, rate, map)) for each in predictions)
+            return Scores(model=name, max_false_alarms=rate, images=await asyncio.gather(*answers))
     except Refused as refusal:
-        if refusal.status != 408:  # who was too slow is not waited for again
+        if refusal.status != TOO_SLOW:  # who is not waited for again
             await discard(request, service.settings.max_bytes)
         raise
-    finally:
-        service.dismiss(admitted)
 
 
 @router.get("/v1/models", responses=_refusals(401, 503), dependencies=[TOKEN], summary="The models and what they promise")
@@ -128,9 +111,31 @@ async def metrics(request: Request) -> PlainTextResponse:
     return PlainTextResponse(service.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
+def _wants_picture(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return "image/png" in accepted and "application/json" not in accepted
+
+
+async def _predictions(
+    request: Request, service: Service, model: str, admit: Callable[[int], None], most: int, keep_images: bool
+) -> list[Prediction]:
+    """What the model says about the images of a request, which came in time, fit into the queue and were scored in time."""
+    uploads = await _in_time(service, receive(request, service.settings.max_bytes, service.settings.queue), TOO_SLOW)
+    if len(uploads) > most:
+        raise Refused(422, f"an answer as image/png shows one image, and there are {len(uploads)}; accept application/json")
+    admit(len(uploads) - 1)
+    return await _in_time(service, service.score(model, uploads, keep_images), 504)
+
+
+def _as_picture(judge: Judge, prediction: Prediction, rate: float, kind: MapKind) -> Response:
+    about = about_image(judge, prediction, rate, None)
+    figures = {f"igd-{figure.replace('_', '-')}": str(getattr(about, figure)).lower() for figure in FIGURES}
+    return Response(picture(judge, prediction, kind), media_type="image/png", headers=figures)
+
+
 async def _in_time(service: Service, work: Awaitable[Result], status: int) -> Result:
     try:
         return await asyncio.wait_for(work, service.settings.timeout)
     except asyncio.TimeoutError:
-        slow = "the images did not arrive" if status == 408 else "the images were not scored"
+        slow = "the images did not arrive" if status == TOO_SLOW else "the images were not scored"
         raise Refused(status, f"{slow} within {service.settings.timeout:g} seconds; send fewer, or later") from None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar
@@ -61,14 +62,25 @@ class Service:
             raise Refused(404, f"there is no model '{name}'; there are: {', '.join(sorted(self.judges))}")
         return self.judges[name]
 
-    def admit(self, images: int) -> None:
-        """Take places for images that are to be scored; give them back with `dismiss`."""
-        if self.taken + images > self.settings.queue:
-            raise busy(f"{self.taken} images are waiting already, of at most {self.settings.queue}; send again in a moment")
-        self.taken += images
+    @contextmanager
+    def admitted(self) -> Iterator[Callable[[int], None]]:
+        """A place for the first image of a request, and a way to take more for its further ones; all are given back."""
+        own = 0
 
-    def dismiss(self, images: int) -> None:
-        self.taken -= images
+        def admit(images: int) -> None:
+            nonlocal own
+            if self.taken + images > self.settings.queue:
+                raise busy(
+                    f"{self.taken} images are waiting already, of at most {self.settings.queue}; send again in a moment"
+                )
+            self.taken += images
+            own += images
+
+        admit(1)
+        try:
+            yield admit
+        finally:
+            self.taken -= own
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
         """Decoding and encoding, which would hold up the event loop."""
