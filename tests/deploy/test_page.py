@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from conftest import stripes, write_images
+from PIL import Image
 from selenium import webdriver
 
 from igd import IGD
@@ -131,7 +132,7 @@ def test_verdicts_of_chosen_files(page: Page, served: Callable[..., str], files:
     assert page.one("#summary").get_attribute("aria-live") == "polite"
     page.until(lambda: "1 of 2 images anomalous at 5 %." in page.one("#summary").text)
     assert len(page.all(".card:first-child .boxes .over")) >= 1
-    assert page.run("return document.querySelector('.heat').naturalWidth") == 32
+    page.until(lambda: page.run("return document.querySelector('.heat').naturalWidth") == 32)
     assert [entry for entry in page.browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
@@ -146,6 +147,18 @@ def test_a_dropped_image_is_judged(page: Page, served: Callable[..., str], bad: 
     )
     page.until(lambda: page.texts(".card .word") == ["Anomalous"])
     assert page.texts(".card .name") == ["dropped.png"]
+
+
+def test_a_file_that_browsers_can_not_show_is_shown_by_the_server(
+    page: Page, served: Callable[..., str], files: dict[str, Path]
+) -> None:
+    with Image.open(files["bad.png"]) as image:
+        image.save(files["bad.png"].with_suffix(".tif"))
+    page.open(served())
+    page.choose(files["bad.png"].with_suffix(".tif"))
+    assert page.texts(".card .word") == ["Anomalous"]
+    page.until(lambda: page.run("return document.querySelector('.photo').naturalWidth") == 32)
+    assert not page.one(".card .opacity").is_displayed()
 
 
 def test_one_rate_moves_all_verdicts_without_asking_again(

@@ -17,9 +17,9 @@ export class Card {
     });
     const photo = this.find(".photo");
     photo.addEventListener("load", () => photo.classList.toggle("tiny", Math.max(photo.naturalWidth, photo.naturalHeight) < TINY));
-    photo.addEventListener("error", () => photo.removeAttribute("src"));
     photo.alt = file.name;
     photo.src = this.address;
+    this.displayable = photo.decode().then(() => true, () => false); // browsers know no TIFF; the server shows it then
     this.wait();
   }
 
@@ -29,12 +29,14 @@ export class Card {
     this.find(".again").hidden = true;
   }
 
-  show(result, model) {
+  async show(result, model) {
     this.result = result;
     this.model = model;
-    const heat = this.find(".heat");
-    heat.src = `data:image/png;base64,${result.map}`;
-    heat.alt = `heat map of ${result.name}`;
+    const separate = await this.displayable;
+    this.find(".opacity").hidden = !separate;
+    const picture = this.find(separate ? ".heat" : ".photo");
+    picture.src = `data:image/png;base64,${result.map}`;
+    picture.alt = `${result.name}, ${separate ? "heat map" : "with its heat map"}`;
     this.find(".picture").style.aspectRatio = `${result.width} / ${result.height}`;
     this.find(".score").textContent = result.score.toFixed(3);
     this.find(".p-value").textContent = result.p_value.toFixed(3);

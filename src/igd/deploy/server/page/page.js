@@ -3,7 +3,7 @@
 import { openCamera } from "./camera.js";
 import { Card } from "./cards.js";
 import { models, onTokenNeeded, score } from "./server.js";
-import { isAnomalous, oneIn, percent, ratesOf, toCsv, wordOf } from "./verdicts.js";
+import { isAnomalous, percent, ratesOf, sharePhrase, toCsv, wordOf } from "./verdicts.js";
 
 const MOST_CARDS = 24; // with pictures; the history goes on without them
 const AT_ONCE = 4; // requests; images that arrive together are scored together
@@ -65,7 +65,7 @@ function accept(rate) {
   state.rate = rate;
   element("rate-value").textContent = percent(rate);
   element("rate").setAttribute("aria-valuetext", percent(rate));
-  element("rate-meaning").textContent = `At most ${oneIn(rate)} normal images raises an alarm. Fewer false alarms, more defects missed.`;
+  element("rate-meaning").textContent = `At most ${sharePhrase(rate, "raise")} an alarm. Fewer false alarms, more defects missed.`;
   for (const card of state.cards) card.judge(rate);
   summarise();
 }
@@ -94,8 +94,8 @@ async function next() {
   next();
   try {
     if (file.size > state.limits.max_bytes) throw new Error(tooLarge(file));
-    const result = await score(model.name, file);
-    card.show(result, model);
+    const result = await score(model.name, file, (await card.displayable) ? "layer" : "overlay");
+    await card.show(result, model);
     card.judge(state.rate);
     state.history.unshift({ time: new Date(), model, result });
     element("history").hidden = false;

@@ -12,10 +12,10 @@ export async function models() {
   return (await ask("v1/models")).json();
 }
 
-export async function score(model, file) {
+export async function score(model, file, map) {
   const form = new FormData();
   form.append("images", file, file.name);
-  const answer = await ask(`v1/models/${encodeURIComponent(model)}/score?map=layer`, { method: "POST", body: form });
+  const answer = await ask(`v1/models/${encodeURIComponent(model)}/score?map=${map}`, { method: "POST", body: form });
   return { ...(await answer.json()).images[0], name: file.name }; // forms write some signs of a name differently
 }
 

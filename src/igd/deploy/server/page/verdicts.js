@@ -22,9 +22,11 @@ export function percent(rate) {
   return `${Number((100 * rate).toPrecision(2))} %`;
 }
 
-export function oneIn(rate) {
-  const count = 1 / rate;
-  return count < 1.5 ? "nearly every" : `1 in ${count < 10 && count % 1 > 0.05 ? count.toFixed(1) : Math.round(count)}`;
+// '1 in 20 normal images looks', '3 in 10 normal images look'.
+export function sharePhrase(rate, verb) {
+  const tenths = Math.round(10 * rate);
+  const one = rate < 0.15 || Math.abs(1 / rate - Math.round(1 / rate)) < 0.05;
+  return one ? `1 in ${Math.round(1 / rate)} normal images ${verb}s` : `${tenths} in 10 normal images ${verb}`;
 }
 
 export function meaningOf(pValue, model) {
@@ -32,7 +34,7 @@ export function meaningOf(pValue, model) {
     return `None of the ${model.calibration_images} normal images kept for comparison looks this unusual.`;
   }
   if (pValue > 0.5) return "Most normal images look at least this unusual.";
-  return `About ${oneIn(pValue)} normal images looks at least this unusual.`;
+  return `About ${sharePhrase(pValue, "look")} at least this unusual.`;
 }
 
 // Where a p-value stands on a scale from 1 (usual, left) to the model's lowest (right), in per cent.
