@@ -7,7 +7,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 export class Card {
   constructor(file, tryAgain) {
-    this.element = document.getElementById("card").content.cloneNode(true).querySelector("article");
+    this.element = document.importNode(document.getElementById("card").content, true).querySelector("article");
     this.find = (selector) => this.element.querySelector(selector);
     this.address = URL.createObjectURL(file);
     this.find(".name").textContent = file.name;
