@@ -4,14 +4,20 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench clean browser
 
 demo: $(READY)
 	$(BIN)/igd demo
 
 # Two processes of one thread are faster here than one process of two.
-test: $(READY)
+test: $(READY) browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests src -n 2 --dist loadgroup
+
+# The page is tested in a real browser; where it can't be installed, those tests are skipped and say so.
+browser:
+	@command -v chromedriver >/dev/null || \
+	{ test "$$(id -u)" = 0 && apt-get install -qq -y chromium chromium-driver >/dev/null 2>&1; } || \
+	echo "no chromedriver: the tests of the page will be skipped"
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -25,7 +31,7 @@ bench: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,export,serve]'
 	touch $@
 
 clean:

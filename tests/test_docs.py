@@ -1,5 +1,6 @@
 """Every command and snippet of the documentation runs as printed."""
 
+import asyncio
 import importlib.util
 import json
 import re
@@ -14,6 +15,7 @@ from conftest import spotted, stripes, write_images
 
 from igd import recipes
 from igd.cli import main
+from igd.deploy.server import running
 from igd.pretraining import contrastive, distillation
 
 ROOT = Path(__file__).parents[1]
@@ -51,8 +53,17 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(recipes, "RECIPES", short)
     monkeypatch.setattr(distillation, "FAST", replace(distillation.FAST, steps=2, batch_size=4))
     monkeypatch.setattr(contrastive, "FAST", replace(contrastive.FAST, steps=2, batch_size=4))
+    listen = running.listen
+    monkeypatch.setattr(running, "listen", lambda host, port: listen(host, 0))
+    monkeypatch.setattr(running.DrainingServer, "main_loop", until_loaded)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+async def until_loaded(server: running.DrainingServer) -> None:
+    """A server that ends when it is ready."""
+    while server.service.state == "loading":
+        await asyncio.sleep(0.01)
 
 
 def write_data_sets(folder: Path, category: Path) -> None:

@@ -125,12 +125,10 @@ class Judge(ABC):
         def read(number: int) -> Readable | Exception:
             started = time.perf_counter()
             try:
-                image = source.read(number)
-                check_large_enough(source.names[number], image.size, self.smallest_side_)
-                square = self.square(image)
+                ready = self.prepared(source.names[number], source.read(number), keep_images)
             except Exception as error:  # raised in its turn, after what came before it was judged
                 return error
-            return Readable(square, image.size, image if keep_images else None, time.perf_counter() - started)
+            return ready._replace(seconds=time.perf_counter() - started)
 
         pending: list[tuple[str, Readable | UserError]] = []
         for name, decoded in zip(source.names, in_parallel(read, range(len(source))), strict=True):
@@ -145,11 +143,17 @@ class Judge(ABC):
 
     def _judge(self, pending: list[tuple[str, Readable | UserError]], timing: Timing) -> Iterator[Prediction | UserError]:
         readable = [decoded for _, decoded in pending if isinstance(decoded, Readable)]
-        judged = self._scored(readable, timing) if readable else iter(())
+        judged = self.scored(readable, timing) if readable else iter(())
         for name, decoded in pending:
             yield decoded if isinstance(decoded, UserError) else replace(next(judged), name=name)
 
-    def _scored(self, readable: list[Readable], timing: Timing) -> Iterator[Prediction]:
+    def prepared(self, name: str, image: Image.Image, keep_image: bool = False) -> Readable:
+        """A decoded image on its way to the model, or the error that says why it can't be judged."""
+        check_large_enough(name, image.size, self.smallest_side_)
+        return Readable(self.square(image), image.size, image if keep_image else None, seconds=0.0)
+
+    def scored(self, readable: list[Readable], timing: Timing) -> Iterator[Prediction]:
+        """Judge decoded images as one batch; predictions come in order, and their names are the caller's business."""
         started = time.perf_counter()
         seen = self.see(stack([each.square for each in readable]))
         timing.model += time.perf_counter() - started

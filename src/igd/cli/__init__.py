@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from igd.cli import audit, benchmark, demo, evaluate, export, predict, pretrain, train, weights
+from igd.cli import audit, benchmark, demo, evaluate, export, predict, pretrain, serve, train, weights
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR
 from igd.errors import Interrupted, UserError
 from igd.version import __version__
 
-COMMANDS = (demo, train, predict, evaluate, audit, export, pretrain, weights, benchmark)  # in the order a newcomer meets them
+# In the order a newcomer meets them.
+COMMANDS = (demo, train, predict, evaluate, audit, export, serve, pretrain, weights, benchmark)
 
 EXAMPLES = """examples:
   igd demo                                        train, evaluate and report on images that come with igd
@@ -21,6 +22,7 @@ EXAMPLES = """examples:
   igd evaluate parts.igd bottle/ --report report.html
   igd audit parts/good                            which 'normal' images look least normal
   igd export parts.igd parts.onnx                 a model that runs without PyTorch
+  igd serve parts.igd                             HTTP API and page, on this machine
   igd pretrain distill parts/good -o encoder.igd  make an encoder of one's own
   igd weights list                                where ImageNet weights are
   igd benchmark paper                             the paper's tables; `igd benchmark run` measures them

@@ -15,7 +15,7 @@ from igd.errors import UserError
 
 def add(commands: Any) -> None:
     command = add_command(commands, "predict", run, "score images", "igd predict parts.igd parts/new --out results/")
-    command.add_argument("model", type=Path, help="a model file")
+    command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument("images", type=Path, nargs="+", help="image files or folders of them")
     command.add_argument("--out", type=Path, help="folder for scores and heat maps")
     command.add_argument(
@@ -30,19 +30,19 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.detector import IGD
+    from igd.deploy.models import load_judge
     from igd.evaluation.results import Results
     from igd.judging import Prediction
     from igd.timing import Timing
 
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
-    detector = IGD.load(options.model)
+    judge = load_judge(options.model)
     named = dict(item for given in options.images for item in _images(given, options.out))
     paths = list(named)
-    results = Results(options.out, detector, options.format, options.maps) if options.out else None
+    results = Results(options.out, judge, options.format, options.maps) if options.out else None
     failures, timing, started = 0, Timing(), time.perf_counter()
-    predictions = detector.predictions(paths, progress=progress_of(options), timing=timing, keep_images=bool(results))
+    predictions = judge.predictions(paths, progress=progress_of(options), timing=timing, keep_images=bool(results))
     for path, prediction in zip(paths, predictions, strict=True):
         if not isinstance(prediction, Prediction):
             if options.strict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -14,6 +14,7 @@ from igd.errors import UserError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 LARGEST = 100_000_000  # pixels; a picture that claims more is more likely an attack than a photograph
+FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")  # Pillow's names of what these suffixes hold
 DECODERS = 4  # threads; Pillow decodes outside the interpreter's lock
 
 Image.MAX_IMAGE_PIXELS = LARGEST
@@ -23,6 +24,10 @@ Result = TypeVar("Result")
 
 class UnreadableImage(UserError):
     """A file that is called an image and can't be decoded as one."""
+
+
+class TooManyPixels(UnreadableImage):
+    """An image that claims to be larger than is accepted; it was not decoded."""
 
 
 def find_images(folder: Path) -> list[Path]:
@@ -40,19 +45,24 @@ def find_images(folder: Path) -> list[Path]:
 
 def read_image(path: Path) -> Image.Image:
     """Decode a file to 8-bit RGB, upright as its EXIF tag says."""
+    return decode_image(path, str(path), LARGEST)
+
+
+def decode_image(file: Path | BinaryIO, name: str, largest: int, formats: tuple[str, ...] | None = None) -> Image.Image:
+    """The same from an open file too; `formats` limits what strangers may send to decoders that are made for photographs."""
     try:
-        with Image.open(path) as opened:
-            if opened.width * opened.height > LARGEST:
-                raise UnreadableImage(f"{path}: {opened.width}x{opened.height} pixels are more than {LARGEST:,}")
+        with Image.open(file, formats=formats) as opened:
+            if opened.width * opened.height > largest:
+                raise TooManyPixels(f"{name}: {opened.width}x{opened.height} pixels are more than {largest:,}")
             return to_rgb(ImageOps.exif_transpose(opened))
     except UnidentifiedImageError:
-        raise UnreadableImage(f"{path}: not an image, whatever its name says") from None
+        raise UnreadableImage(f"{name}: not an image, whatever its name says") from None
     except Image.DecompressionBombError:
-        raise UnreadableImage(f"{path}: more than {LARGEST:,} pixels") from None
+        raise TooManyPixels(f"{name}: more than {largest:,} pixels") from None
     except (OSError, SyntaxError, ValueError, EOFError) as error:  # Pillow raises all of these for damaged files
         if isinstance(error, UserError):
             raise
-        raise UnreadableImage(f"{path}: can't be decoded ({error})") from None
+        raise UnreadableImage(f"{name}: can't be decoded ({error})") from None
 
 
 def to_rgb(image: Image.Image) -> Image.Image:

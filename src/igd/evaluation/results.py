@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from igd.evaluation.overlay import overlay
+from igd.evaluation.overlay import as_grey16, overlay
 from igd.files import atomic, make_folder
 from igd.judging import Judge, Prediction
 
@@ -44,7 +43,7 @@ def write_map(path: Path, heat: NDArray[np.float32], kind: MapFormat) -> None:
         if kind == "npy":
             np.save(file, heat, allow_pickle=False)
         else:
-            Image.fromarray((heat.clip(0, 1) * 65535).round().astype(np.uint16)).save(file, format="PNG")
+            as_grey16(heat).save(file, format="PNG")
 
 
 class Table:

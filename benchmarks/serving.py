@@ -1,0 +1,188 @@
+"""What serving costs: throughput and latency of `igd serve` at 1, 8 and 50 clients, beside the model alone in the same run.
+
+And whether the server's memory stays flat over many requests. The server is a second process on 127.0.0.1 with a model that is
+hardly trained; every request sends one PNG. Ends by itself.
+
+python benchmarks/serving.py
+python benchmarks/serving.py --requests 100 --memory-requests 200
+python benchmarks/serving.py --model parts.igd --side 900 -o serving.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from conditions import FROM_SCRATCH, conditions
+from PIL import Image
+
+from igd.deploy.models import load_judge
+from igd.judging import Judge, stack
+
+LONGEST = 1200  # seconds in all; then the server is ended, whatever it does
+WARM_UP = 20  # requests before anything is measured
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, help="a model file (default: one that is made here, for images of --side)")
+    parser.add_argument("--side", type=int, default=256, help="of the images that are sent (default: %(default)s)")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 50], help="that send at once (default: 1 8 50)")
+    parser.add_argument("--requests", type=int, default=400, help="for each number of clients (default: %(default)s)")
+    parser.add_argument(
+        "--memory-requests", type=int, default=5000, help="over which memory is watched (default: %(default)s)"
+    )
+    parser.add_argument("-o", "--output", type=Path, help="write the figures as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = options.model or make_model(Path(folder) / "stripes.igd", options.side)
+        judge = load_judge(model)
+        images = [picture(options.side, seed) for seed in range(32)]
+        with serving(model) as (url, process):
+            send(url, images, 1, WARM_UP)
+            result = {
+                **conditions("fast", 0),
+                "model": model.name,
+                "image_side": options.side,
+                "model_alone": alone(judge, images),
+                "served": [send(url, images, clients, options.requests) for clients in options.clients],
+                "memory": memory(process.pid, url, images, options.memory_requests),
+            }
+    report(result)
+    if options.output:
+        options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def make_model(path: Path, side: int) -> Path:
+    from igd import IGD
+
+    images = np.stack([np.asarray(Image.open(io.BytesIO(picture(side, 100 + seed)))) for seed in range(24)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        IGD(**FROM_SCRATCH, image_size=side, steps=5).fit(images).save(path)
+    return path
+
+
+def picture(side: int, seed: int) -> bytes:
+    """Stripes of some phase, with noise, as a PNG."""
+    chance = np.random.default_rng(seed)
+    wave = 128 + 80 * np.sin((np.arange(side) + chance.uniform(0, 8)) * 2 * np.pi / 8)
+    pixels = np.broadcast_to(wave[None, :, None], (side, side, 3)) + chance.normal(0, 4, (side, side, 3))
+    buffer = io.BytesIO()
+    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+@contextmanager
+def serving(model: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server in a process of its own, ended afterwards and, should that fail, after `LONGEST` seconds."""
+    command = [sys.executable, "-m", "igd.cli", "serve", str(model), "--port", "0", "--json", "--timeout", "120"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    guard = threading.Timer(LONGEST, process.kill)
+    guard.start()
+    try:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        yield f"{said['url']}/v1/models/{said['models'][0]}/score", process
+    finally:
+        guard.cancel()
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def send(url: str, images: list[bytes], clients: int, requests: int) -> dict[str, Any]:
+    """Send images from so many threads, each with a connection of its own: images a second, and seconds a request."""
+    address, seconds, refused = urlsplit(url), [], 0
+    todo, lock = iter(range(requests)), threading.Lock()
+
+    def client() -> None:
+        nonlocal refused
+        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=150)
+        while True:
+            with lock:
+                number = next(todo, None)
+            if number is None:
+                return
+            started = time.perf_counter()
+            connection.request("POST", address.path, images[number % len(images)])
+            answer = connection.getresponse()
+            answer.read()
+            with lock:
+                if answer.status == 200:
+                    seconds.append(time.perf_counter() - started)
+                else:
+                    refused += 1
+
+    started = time.perf_counter()
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    taken = time.perf_counter() - started
+    return {
+        "clients": clients,
+        "requests": requests,
+        "refused": refused,
+        "images_per_second": len(seconds) / taken,
+        "p50_ms": 1e3 * float(np.percentile(seconds, 50)),
+        "p99_ms": 1e3 * float(np.percentile(seconds, 99)),
+    }
+
+
+def alone(judge: Judge, images: list[bytes], rounds: int = 9) -> list[dict[str, float]]:
+    """The model without a server, on decoded images: one at a time, and as many as the server scores together."""
+    squares = [judge.square(Image.open(io.BytesIO(image))) for image in images]
+    measured = []
+    for batch in (1, 16):
+        pixels = stack(squares[:batch])
+        judge.see(pixels)
+        times = []
+        for _ in range(rounds):
+            started = time.perf_counter()
+            judge.see(pixels)
+            times.append(time.perf_counter() - started)
+        middle = float(np.median(times))
+        measured.append({"batch": batch, "ms": 1e3 * middle, "images_per_second": batch / middle})
+    return measured
+
+
+def memory(pid: int, url: str, images: list[bytes], requests: int, readings: int = 10) -> list[dict[str, float]]:
+    """Resident memory of the server after each tenth of the requests, of 8 clients."""
+    read = []
+    for part in range(readings):
+        send(url, images, 8, requests // readings)
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        read.append({"requests": (part + 1) * (requests // readings), "mb": pages * os.sysconf("SC_PAGE_SIZE") / 2**20})
+    return read
+
+
+def report(result: dict[str, Any]) -> None:
+    print(f"{'':<34} {'images/s':>9} {'p50, ms':>9} {'p99, ms':>9} {'refused':>8}")
+    for row in result["model_alone"]:
+        name = f"model alone, {row['batch']} at a time"
+        print(f"{name:<34} {row['images_per_second']:>9.1f} {row['ms']:>9.1f}")
+    for row in result["served"]:
+        name = f"served, {row['clients']} clients"
+        print(f"{name:<34} {row['images_per_second']:>9.1f} {row['p50_ms']:>9.1f} {row['p99_ms']:>9.1f} {row['refused']:>8}")
+    first, last = result["memory"][0], result["memory"][-1]
+    print(f"memory: {first['mb']:.0f} MB after {first['requests']} requests, {last['mb']:.0f} MB after {last['requests']}")
+
+
+if __name__ == "__main__":
+    main()

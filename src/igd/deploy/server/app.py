@@ -1,0 +1,74 @@
+"""The application: routes, page and guard around one service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
+
+from igd.deploy.server.guard import GONE, Guard
+from igd.deploy.server.refusals import Refused
+from igd.deploy.server.routes import router
+from igd.deploy.server.service import Service
+from igd.version import __version__
+
+PAGE = ("index.html", "page.css", "page.js", "camera.js", "cards.js", "server.js", "verdicts.js", "icon.svg")
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def create_app(service: Service) -> FastAPI:
+    """An ASGI application that answers from this service, and closes it when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="igd",
+        version=__version__,
+        summary="Scores images by how far they deviate from normal ones, and shows where.",
+        docs_url=None,  # its pages come from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    app.include_router(router)
+    for name in PAGE:
+        app.add_api_route(f"/{name.removeprefix('index.html')}", _page(name), methods=["GET", "HEAD"], include_in_schema=False)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_middleware(Guard, service=service)
+    return app
+
+
+def _page(name: str) -> Callable[[], Awaitable[Response]]:
+    content = files("igd.deploy.server").joinpath("page", name).read_bytes()
+    media_type = TYPES[name.rpartition(".")[2]]
+
+    async def page() -> Response:
+        return Response(content, media_type=media_type)
+
+    return page
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return JSONResponse({"detail": error.detail}, error.status, error.headers)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = (f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors())
+    return JSONResponse({"detail": "; ".join(faults)}, 422)
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    return Response(status_code=GONE)

@@ -1,0 +1,41 @@
+// What the page asks of the server. A refusal is an Error whose message says why and what to do.
+
+const PATIENCE = 20; // times to send again while the server is busy
+let token = "";
+let askForToken = async () => "";
+
+export function onTokenNeeded(ask) {
+  askForToken = ask;
+}
+
+export async function models() {
+  return (await ask("v1/models")).json();
+}
+
+export async function score(model, file, map) {
+  const form = new FormData();
+  form.append("images", file, file.name);
+  const answer = await ask(`v1/models/${encodeURIComponent(model)}/score?map=${map}`, { method: "POST", body: form });
+  return { ...(await answer.json()).images[0], name: file.name }; // forms write some signs of a name differently
+}
+
+async function ask(path, options = {}, refusals = 0) {
+  let answer;
+  try {
+    answer = await fetch(path, { ...options, headers: token ? { Authorization: `Bearer ${token}` } : {} });
+  } catch {
+    throw new Error("The server did not answer. Is it still running?");
+  }
+  if (answer.ok) return answer;
+  if (answer.status === 401) {
+    token = await askForToken(token ? "This is not the right token." : "");
+    return ask(path, options, refusals);
+  }
+  if ((answer.status === 429 || answer.status === 503) && refusals < PATIENCE) {
+    const seconds = Number(answer.headers.get("Retry-After")) || 1;
+    await new Promise((resume) => setTimeout(resume, 1000 * seconds));
+    return ask(path, options, refusals + 1);
+  }
+  const detail = await answer.json().then((body) => body.detail, () => `the server says ${answer.status}`);
+  throw new Error(detail);
+}

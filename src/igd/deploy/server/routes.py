@@ -1,0 +1,141 @@
+"""The HTTP API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi.responses import PlainTextResponse
+from fastapi.security import HTTPBearer
+
+from igd.deploy.server.answers import MapKind, Models, Problem, Scores, State, about_image, about_model, accepted_rate, picture
+from igd.deploy.server.refusals import Refused
+from igd.deploy.server.service import Service
+from igd.deploy.server.uploads import discard, receive
+from igd.judging import Judge, Prediction
+
+Result = TypeVar("Result")
+router = APIRouter()
+TOO_SLOW = 408
+
+REFUSALS = {
+    401: "the token is missing or wrong",
+    404: "there is no such model",
+    408: "the images came too slowly",
+    413: "too many bytes, pixels or images",
+    415: "not an image",
+    422: "a parameter, or a body, that can't be used",
+    429: "as many images are waiting as may; send again after Retry-After seconds",
+    503: "the server is loading or being stopped, or its model failed",
+    504: "scoring took too long",
+}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+FILES = {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+MULTIPART = {"schema": {"type": "object", "required": ["images"], "properties": {"images": FILES}}}
+BODY = {"required": True, "content": {"multipart/form-data": MULTIPART, "application/octet-stream": BINARY, "image/*": BINARY}}
+# Said here, checked by the guard, before anything of a request is looked at.
+TOKEN = Security(HTTPBearer(auto_error=False, description="where the server was started with a token"))
+FIGURES = ("score", "p_value", "is_anomalous", "threshold")  # of an image, in the headers of its picture
+
+
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Problem, "description": REFUSALS[status]} for status in statuses}
+
+
+@router.post(
+    "/v1/models/{name}/score",
+    response_model=Scores,
+    responses={200: {"content": {"image/png": BINARY}}, **_refusals(*REFUSALS)},
+    openapi_extra={"requestBody": BODY},
+    dependencies=[TOKEN],
+    summary="Judge images",
+)
+async def score(
+    request: Request,
+    name: str,
+    max_false_alarms: Annotated[float | None, Query(gt=0, lt=1, description="accepted share of false alarms")] = None,
+    map: Annotated[MapKind | None, Query(description="picture of each map to send along, base64")] = None,
+) -> Any:
+    """One or more images as multipart files, or one as the body itself. With `Accept: image/png` and one image, the answer
+    is the picture that `map` names (default: overlay), and its headers say the rest.
+    """
+    service: Service = request.app.state.service
+    try:
+        judge = service.judge(name)
+        rate = accepted_rate(judge, max_false_alarms)
+        with service.admitted() as admit:  # before anything of the body is read
+            if _wants_picture(request):
+                (prediction,) = await _predictions(request, service, name, admit, 1, map in (None, "overlay"))
+                return await service.in_thread(partial(_as_picture, judge, prediction, rate, map or "overlay"))
+            predictions = await _predictions(request, service, name, admit, service.settings.queue, map == "overlay")
+            answers = (service.in_thread(partial(about_image, judge, each, rate, map)) for each in predictions)
+            return Scores(model=name, max_false_alarms=rate, images=await asyncio.gather(*answers))
+    except Refused as refusal:
+        if refusal.status != TOO_SLOW:  # who is not waited for again
+            await discard(request, service.settings.max_bytes)
+        raise
+
+
+@router.get("/v1/models", responses=_refusals(401, 503), dependencies=[TOKEN], summary="The models and what they promise")
+async def models(request: Request) -> Models:
+    service: Service = request.app.state.service
+    service.check_ready()
+    listed = [about_model(name, judge) for name, judge in service.judges.items()]
+    return Models(models=listed, max_bytes=service.settings.max_bytes, max_pixels=service.settings.max_pixels)
+
+
+@router.get("/healthz", summary="Is the process alive?")
+async def healthz() -> State:
+    return State(status="alive")
+
+
+@router.get("/readyz", responses=_refusals(503), summary="Can images be sent?")
+async def readyz(request: Request) -> State:
+    service: Service = request.app.state.service
+    service.check_ready()
+    return State(status=service.state)
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses=_refusals(401),
+    dependencies=[TOKEN],
+    summary="Figures for Prometheus",
+)
+async def metrics(request: Request) -> PlainTextResponse:
+    service: Service = request.app.state.service
+    return PlainTextResponse(service.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _wants_picture(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return "image/png" in accepted and "application/json" not in accepted
+
+
+async def _predictions(
+    request: Request, service: Service, model: str, admit: Callable[[int], None], most: int, keep_images: bool
+) -> list[Prediction]:
+    """What the model says about the images of a request, which came in time, fit into the queue and were scored in time."""
+    uploads = await _in_time(service, receive(request, service.settings.max_bytes, service.settings.queue), TOO_SLOW)
+    if len(uploads) > most:
+        raise Refused(422, f"an answer as image/png shows one image, and there are {len(uploads)}; accept application/json")
+    admit(len(uploads) - 1)
+    return await _in_time(service, service.score(model, uploads, keep_images), 504)
+
+
+def _as_picture(judge: Judge, prediction: Prediction, rate: float, kind: MapKind) -> Response:
+    about = about_image(judge, prediction, rate, None)
+    figures = {f"igd-{figure.replace('_', '-')}": str(getattr(about, figure)).lower() for figure in FIGURES}
+    return Response(picture(judge, prediction, kind), media_type="image/png", headers=figures)
+
+
+async def _in_time(service: Service, work: Awaitable[Result], status: int) -> Result:
+    try:
+        return await asyncio.wait_for(work, service.settings.timeout)
+    except asyncio.TimeoutError:
+        slow = "the images did not arrive" if status == TOO_SLOW else "the images were not scored"
+        raise Refused(status, f"{slow} within {service.settings.timeout:g} seconds; send fewer, or later") from None

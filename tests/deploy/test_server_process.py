@@ -1,0 +1,207 @@
+"""`igd serve` as a process of its own: starting, refusing, draining."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from igd.cli import main
+from igd.deploy.server import running as running_module
+from igd.deploy.server.running import listen
+
+ROOT = Path(__file__).parents[2]
+SCORE = "/v1/models/parts/score"
+pytestmark = pytest.mark.xdist_group("server")
+LARGEST = 10_000  # bytes
+
+
+class Running:
+    """A server process, and what it said when it was ready."""
+
+    def __init__(self, *arguments: object) -> None:
+        command = [sys.executable, "-m", "igd.cli", "serve", *map(str, arguments), "--port", "0", "--json"]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.said = json.loads(self.process.stdout.readline())
+        self.address = urlsplit(self.said["url"])
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(str(self.address.hostname), self.address.port, timeout=30)
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, dict]:
+        connection = self.connection()
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def begin(self, length: int | None) -> socket.socket:
+        """A request whose body the server has begun to wait for, so that it has been admitted."""
+        link = socket.create_connection((self.address.hostname, self.address.port), timeout=30)
+        size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+        link.sendall(f"POST {SCORE} HTTP/1.1\r\nHost: x\r\n{size}\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert link.recv(1000).startswith(b"HTTP/1.1 100")
+        return link
+
+
+def answer_of(link: socket.socket) -> tuple[int, dict]:
+    answer = http.client.HTTPResponse(link)
+    answer.begin()
+    return answer.status, json.loads(answer.read())
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator[Running]:
+    server = Running(*arguments)
+    try:
+        yield server
+    finally:
+        server.process.kill()
+        server.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def limited(model_file: Path) -> Iterator[Running]:
+    with running(model_file, "--timeout", 1, "--max-bytes", LARGEST) as server:
+        yield server
+
+
+def test_stopping_finishes_what_was_admitted_and_refuses_what_is_new(model_file: Path, bad: bytes) -> None:
+    with running(model_file) as server:
+        assert server.said["models"] == ["parts"]
+        admitted = server.begin(len(bad))
+        server.process.send_signal(signal.SIGTERM)
+        while server.ask("GET", "/readyz")[0] == 200:
+            pass
+        status, answer = server.ask("POST", SCORE, bad)
+        assert status == 503
+        assert "being stopped" in answer["detail"]
+        assert server.process.poll() is None
+        admitted.sendall(bad)
+        status, answer = answer_of(admitted)
+        assert status == 200
+        assert answer["images"][0]["is_anomalous"] is True
+        assert server.process.wait(timeout=30) == 0
+        lines = [json.loads(line) for line in server.process.stderr.read().splitlines()]
+    assert {"POST 503", "POST 200"} <= {f"{line['method']} {line['status']}" for line in lines}
+
+
+def test_408_a_body_that_does_not_come(limited: Running, good: bytes) -> None:
+    slow = limited.begin(length=500)
+    slow.sendall(good[:100])
+    status, answer = answer_of(slow)
+    assert status == 408
+    assert answer["detail"] == "the images did not arrive within 1 seconds; send fewer, or later"
+
+
+def test_413_a_body_without_length_is_cut_off(limited: Running) -> None:
+    endless = limited.begin(length=None)
+    with contextlib.suppress(OSError):  # the server closes some time after its answer
+        for _ in range(8 * LARGEST // 1000):  # more than is read even of a body that was refused
+            endless.sendall(b"3e8\r\n" + bytes(1000) + b"\r\n")
+    status, answer = answer_of(endless)
+    assert status == 413
+    assert "10,000 bytes" in answer["detail"]
+
+
+def test_a_client_that_goes_away_leaves_its_place(limited: Running, good: bytes) -> None:
+    for _ in range(70):  # more than there are places
+        limited.begin(length=500).close()
+    assert limited.ask("POST", SCORE, good)[0] == 200
+
+
+def test_the_commands_of_the_page_run(limited: Running, bad: bytes, tmp_path: Path) -> None:
+    if not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    (tmp_path / "parts" / "new").mkdir(parents=True)
+    for name in ("000.png", "001.png"):
+        (tmp_path / "parts" / "new" / name).write_bytes(bad)
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    commands = [line for line in page.splitlines() if line.startswith("curl ")]
+    assert len(commands) >= 3
+    for command in commands:
+        here = command.replace("http://127.0.0.1:8000", limited.said["url"]).replace(
+            "curl ", "curl --fail --silent --show-error "
+        )
+        subprocess.run(here, shell=True, check=True, cwd=tmp_path, env={**os.environ, "IGD_TOKEN": "none"})
+    assert (tmp_path / "overlay.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_can_not_be_served(tmp_path: Path, model_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "parts.igd").write_bytes(b"no model")
+    (tmp_path / "secret").write_bytes(b"\xff\xfe")
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for arguments, said in (
+            ([tmp_path / "parts.igd"], "parts.igd: "),
+            ([tmp_path / "none.igd"], "none.igd: no such model file"),
+            ([model_file, tmp_path / "parts.igd"], "would both be called 'parts'; rename one of the files"),
+            ([model_file, "--queue", "0"], "--queue is 0; it must be a positive number"),
+            ([model_file, "--timeout", "nan"], "--timeout is nan"),
+            ([model_file, "--token-file", tmp_path / "none"], "the token can't be read (No such file or directory)"),
+            ([model_file, "--token-file", tmp_path / "secret"], "the token can't be read (not text)"),
+            ([model_file, "--port", port], f"127.0.0.1 port {port}: can't listen there"),
+            ([model_file, "--port", "70000"], "choose another with --host and --port"),
+        ):
+            free = [] if "--port" in arguments else ["--port", "0"]
+            assert main(["serve", *map(str, arguments), *free]) == 2
+            assert said in capsys.readouterr().err
+
+
+def test_a_token_needs_something_in_it(
+    tmp_path: Path, model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "token").write_text("\n")
+    assert main(["serve", str(model_file), "--token-file", str(tmp_path / "token")]) == 2
+    monkeypatch.setenv("IGD_TOKEN", "two\nlines")
+    assert main(["serve", str(model_file)]) == 2
+    assert capsys.readouterr().err.count("visible ASCII characters") == 2
+
+
+def test_a_missing_package_is_named(
+    model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "igd.deploy.server.running")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", str(model_file)]) == 2
+    assert "igd serve needs the package uvicorn; pip install 'igd-anomaly[serve]'" in capsys.readouterr().err
+
+
+def test_an_open_server_without_token_is_warned_about(
+    model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(running_module, "serve", lambda load, settings, listener, on_ready: listener.close())
+    for arguments, warned in (([], True), (["--token-file", str(model_file.with_name("token"))], False)):
+        model_file.with_name("token").write_text("secret\n")
+        assert main(["serve", str(model_file), "--host", "0.0.0.0", "--port", "0", *arguments]) == 0
+        assert ("anyone who reaches 0.0.0.0 may ask" in capsys.readouterr().err) is warned
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Else every answer waits for an acknowledgement of its first packet."""
+
+    async def accepted() -> int:
+        options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            options.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(answer, sock=listen("127.0.0.1", 0)) as server:
+            await asyncio.open_connection(*server.sockets[0].getsockname())
+            return await options
+
+    assert asyncio.run(accepted()) != 0
