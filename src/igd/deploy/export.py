@@ -87,7 +87,16 @@ def as_graph(detector: IGD) -> onnx.ModelProto:
                 f"export needs the package {error.name}; install it with: pip install 'igd-anomaly[export]'"
             ) from None
     assert program is not None
-    return program.model_proto
+    return _without_traces(program.model_proto)
+
+
+def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The exporter notes at every node in which file of this machine it began, which is nobody else's business."""
+    graph = model.graph
+    for each in (*graph.node, *graph.value_info, *graph.initializer, *graph.input, *graph.output, graph):
+        del each.metadata_props[:]
+        each.doc_string = ""
+    return model
 
 
 def describe(detector: IGD) -> dict[str, object]:
