@@ -123,6 +123,32 @@ def audits_table(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def encoders_table(result: dict[str, Any]) -> str:
+    lines = [
+        "| normal class | scratch, AUC | contrastive, AUC | pre-training, s | Gaussian on student, AUC | on teacher | cosine | "
+        "distilling, s |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in result["encoders"]:
+        contrastive, distilled = run["contrastive"], run["distilled"]
+        lines.append(
+            f"| {run['class']} | {run['scratch']['auc']:.3f} | {contrastive['detector']['auc']:.3f} | "
+            f"{contrastive['pretraining_seconds']:.0f} | {distilled['auc_of_student']:.3f} | "
+            f"{distilled['auc_of_teacher']:.3f} | {distilled['cosine']:.3f} | {distilled['seconds']:.0f} |"
+        )
+    lines.append("\nAUC of an untrained Gaussian on the contrastive encoder after some seconds of pre-training:\n")
+    for run in result["encoders"]:
+        curve = ", ".join(f"{point['seconds']:.0f} s {point['auc']:.3f}" for point in run["contrastive"]["curve"])
+        lines.append(f"- class {run['class']}: {curve}")
+    memory = max(run[way]["peak_memory_mb"] for run in result["encoders"] for way in ("scratch", "contrastive", "distilled"))
+    return "\n".join([*lines, f"\nPeak memory of any of these: {memory} MB."]) + "\n"
+
+
+def costs_table(result: dict[str, Any]) -> str:
+    rows = (f"| {name} | {cost['median']} | {cost['least']} |" for name, cost in result["ms_an_image"].items())
+    return "\n".join(["| what | median, ms | least, ms |", "|---|---|---|", *rows]) + "\n"
+
+
 def spread(interval: list[float]) -> str:
     return f"{interval[0]:.2%} to {interval[1]:.2%}"
 
@@ -132,6 +158,8 @@ TABLES = {  # by the key that a result of each kind has
     "metrics": category_table,
     "promises": promises_table,
     "audits": audits_table,
+    "encoders": encoders_table,
+    "ms_an_image": costs_table,
 }
 
 
