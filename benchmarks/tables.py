@@ -125,7 +125,7 @@ def audits_table(result: dict[str, Any]) -> str:
 
 def encoders_table(result: dict[str, Any]) -> str:
     lines = [
-        "| normal class | scratch, AUC | contrastive, AUC | pre-training, s | Gaussian on student, AUC | on teacher | cosine | "
+        "| normal class | scratch, AUC | contrastive, AUC | pre-training, s | Gaussian on student | on teacher | cosine | "
         "distilling, s |",
         "|---|---|---|---|---|---|---|---|",
     ]

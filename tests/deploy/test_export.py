@@ -21,7 +21,7 @@ pytest.importorskip("onnxscript", reason="export needs the extra 'export'")
 pytestmark = [pytest.mark.filterwarnings("ignore:.*model.*"), pytest.mark.xdist_group("export")]
 
 KINDS = {
-    "pixel": {"image_size": 64},
+    "pixel": {"image_size": 96},
     "every scale": {"image_size": 192, "scales": ("global", "local", "pixel"), "steps": 2, "width": 2},
     "small and grey": {"steps": 2, "width": 2},
 }
@@ -84,7 +84,7 @@ def traced_once(small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> No
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A model file, and what was exported from it."""
     folder = tmp_path_factory.mktemp("small")
-    IGD(image_size=64, calibration=0.5).fit(images("pixel", 24)).save(folder / "parts.igd")
+    IGD(**KINDS["pixel"], calibration=0.5).fit(images("pixel", 24)).save(folder / "parts.igd")
     assert main(["export", str(folder / "parts.igd"), str(folder / "parts.onnx"), "--quiet"]) == 0
     return folder / "parts.igd", folder / "parts.onnx"
 
@@ -169,7 +169,7 @@ def test_a_damaged_file_is_refused(small: tuple[Path, Path], tmp_path: Path, lef
         {"false_alarm_rate": 1e-9},
         {"calibration_scores": []},
         {"calibration_peaks": [float("nan")] * 12},
-        {"geometry": {"side": 64, "fit": "squeeze"}},
+        {"geometry": {"side": 96, "fit": "squeeze"}},
         {"geometry": {"side": 32, "fit": "resize"}},
         {"usual_heat": None},
     ],
