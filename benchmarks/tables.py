@@ -144,6 +144,22 @@ def encoders_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, f"\nPeak memory of any of these: {memory} MB."]) + "\n"
 
 
+def exported_table(result: dict[str, Any]) -> str:
+    lines = [
+        "| scales | .igd / .onnx / int8, MB | scores differ by | maps by | int8: scores by | "
+        "image AUROC of the original / .onnx / int8 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in result["exported"]:
+        onnx, int8 = row["onnx"], row["int8"]
+        sizes = " / ".join(f"{each / 1e6:.1f}" for each in (row["bytes"], onnx["bytes"], int8["bytes"]))
+        found = " / ".join(f"{each:.4f}" for each in (row["auroc"], onnx["auroc"], int8["auroc"]))
+        lines.append(
+            f"| {', '.join(row['scales'])} | {sizes} | {onnx['score']:.0e} | {onnx['map']:.0e} | {int8['score']:.2f} | {found} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def costs_table(result: dict[str, Any]) -> str:
     rows = (f"| {name} | {cost['median']} | {cost['least']} |" for name, cost in result["ms_an_image"].items())
     return "\n".join(["| what | median, ms | least, ms |", "|---|---|---|", *rows]) + "\n"
@@ -160,6 +176,7 @@ TABLES = {  # by the key that a result of each kind has
     "audits": audits_table,
     "encoders": encoders_table,
     "ms_an_image": costs_table,
+    "exported": exported_table,
 }
 
 
