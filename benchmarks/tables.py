@@ -155,7 +155,8 @@ def exported_table(result: dict[str, Any]) -> str:
         sizes = " / ".join(f"{each / 1e6:.1f}" for each in (row["bytes"], onnx["bytes"], int8["bytes"]))
         found = " / ".join(f"{each:.4f}" for each in (row["auroc"], onnx["auroc"], int8["auroc"]))
         lines.append(
-            f"| {', '.join(row['scales'])} | {sizes} | {onnx['score']:.0e} | {onnx['map']:.0e} | {int8['score']:.2f} | {found} |"
+            f"| {', '.join(row['scales'])} | {sizes} | {onnx['score']:.0e} | {onnx['map']:.0e} | "
+            f"{int8['score']:.2f} | {found} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from sklearn.covariance import EmpiricalCovariance, ledoit_wolf_shrinkage
 from torch import Tensor, nn
 
-from igd.pretraining.whitening import LEAST, start_whitened
+from igd.pretraining.whitening import LEAST, principal, start_whitened
 
 
 def features(count: int, size: int) -> Tensor:
@@ -68,3 +68,14 @@ def test_a_layer_without_bias_only_turns_and_stretches() -> None:
     with_bias = whitened(vectors, 6)
     without = whitened(vectors, 6, bias=False)
     torch.testing.assert_close(without - without.mean(dim=0), with_bias - with_bias.mean(dim=0), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("number", "count"), [(40, 12), (9, 7), (9, 12)])
+def test_directions_are_those_of_the_covariance(number: int, count: int) -> None:
+    vectors = torch.randn(number, 12, dtype=torch.float64) * torch.logspace(0, 1, 12)
+    centred = vectors - vectors.mean(dim=0)
+    variance, direction = principal(centred, count)
+    torch.testing.assert_close(direction.T @ direction, torch.eye(count, dtype=torch.float64))
+    expected = torch.linalg.eigvalsh(centred.T @ centred / number).flip(0)[:count]
+    torch.testing.assert_close(variance, expected)
+    torch.testing.assert_close((centred @ direction).square().mean(dim=0), expected)
