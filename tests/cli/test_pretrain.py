@@ -28,7 +28,7 @@ def test_from_a_folder_to_a_prediction(way: str, parts: Path, tmp_path: Path, ca
 
     assert main(["train", str(parts), "-o", str(model), "--pretrain", str(encoder), *QUICK, "--width", "2", "--json"]) == 0
     trained = json.loads(capsys.readouterr().out)
-    assert trained["backbone"] == "resnet18_small"
+    assert trained["backbone"] == "resnet18_small_narrow"
     assert trained["weights"].startswith("encoder.igd (")
 
     assert main(["predict", str(model), str(parts), "--json", "--quiet"]) == 0

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +33,25 @@ def images(kind: str, count: int, seed: int = 0) -> np.ndarray:
     return stripes(count, side=side, seed=seed, colour="grey" not in kind)
 
 
-@pytest.fixture(scope="module", params=list(KINDS))
-def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, IGD, Path]:
-    kind = request.param
+@cache
+def exported_once(kind: str, folder: Path) -> tuple[str, IGD, Path]:
+    """Tracing takes half a minute: once for each kind, in whatever order the tests come."""
     detector = IGD(**KINDS[kind], calibration=0.5).fit(images(kind, 24))
-    path = tmp_path_factory.mktemp("exported") / "model.onnx"
+    path = folder / f"{kind.replace(' ', '-')}.onnx"
     parity = export(detector, path)
     assert parity.images == 8
     assert max(parity.score, parity.map) < 1e-4
     return kind, detector, path
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("exported")
+
+
+@pytest.fixture(params=list(KINDS))
+def exported(request: pytest.FixtureRequest, folder: Path) -> tuple[str, IGD, Path]:
+    return exported_once(request.param, folder)
 
 
 def test_scores_maps_and_verdicts_agree_in_any_batch(exported: tuple[str, IGD, Path]) -> None:
@@ -80,13 +91,13 @@ def traced_once(small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("igd.deploy.export.as_graph", lambda _: onnx.load(small[1]))
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+@pytest.fixture
+def small(folder: Path) -> tuple[Path, Path]:
     """A model file, and what was exported from it."""
-    folder = tmp_path_factory.mktemp("small")
-    IGD(**KINDS["pixel"], calibration=0.5).fit(images("pixel", 24)).save(folder / "parts.igd")
-    assert main(["export", str(folder / "parts.igd"), str(folder / "parts.onnx"), "--quiet"]) == 0
-    return folder / "parts.igd", folder / "parts.onnx"
+    _, detector, path = exported_once("pixel", folder)
+    if not (folder / "parts.igd").exists():
+        detector.save(folder / "parts.igd")
+    return folder / "parts.igd", path
 
 
 def test_a_model_that_disagrees_is_not_written(small: tuple[Path, Path], tmp_path: Path, capsys, monkeypatch) -> None:
