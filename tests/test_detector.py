@@ -118,10 +118,10 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pr
 
 def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(steps=3, width=4).fit(stripes(10))
+        detector = IGD(steps=3, width=4).fit(stripes(20))
     expected = detector.score_samples(stripes(5))
     with pytest.raises(Interrupted):
-        detector.fit(stripes(10, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1))
+        detector.fit(stripes(20, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1))
     np.testing.assert_array_equal(detector.score_samples(stripes(5)), expected)
 
 
