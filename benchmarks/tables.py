@@ -6,6 +6,7 @@ python benchmarks/tables.py
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,46 +125,52 @@ def audits_table(result: dict[str, Any]) -> str:
 
 
 def encoders_table(result: dict[str, Any]) -> str:
-    lines = [
-        "| normal class | scratch, AUC | contrastive, AUC | pre-training, s | Gaussian on student | on teacher | cosine | "
-        "distilling, s |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    rows, curves = [], []
     for run in result["encoders"]:
         contrastive, distilled = run["contrastive"], run["distilled"]
-        lines.append(
-            f"| {run['class']} | {run['scratch']['auc']:.3f} | {contrastive['detector']['auc']:.3f} | "
-            f"{contrastive['pretraining_seconds']:.0f} | {distilled['auc_of_student']:.3f} | "
-            f"{distilled['auc_of_teacher']:.3f} | {distilled['cosine']:.3f} | {distilled['seconds']:.0f} |"
+        aucs = (distilled[name] for name in ("auc_of_student", "auc_of_teacher", "cosine"))
+        rows.append(
+            [
+                run["class"],
+                f"{run['scratch']['auc']:.3f}",
+                f"{contrastive['detector']['auc']:.3f}",
+                f"{contrastive['pretraining_seconds']:.0f}",
+                *(f"{value:.3f}" for value in aucs),
+                f"{distilled['seconds']:.0f}",
+            ]
         )
-    lines.append("\nAUC of an untrained Gaussian on the contrastive encoder after some seconds of pre-training:\n")
-    for run in result["encoders"]:
-        curve = ", ".join(f"{point['seconds']:.0f} s {point['auc']:.3f}" for point in run["contrastive"]["curve"])
-        lines.append(f"- class {run['class']}: {curve}")
+        points = ", ".join(f"{point['seconds']:.0f} s {point['auc']:.3f}" for point in contrastive["curve"])
+        curves.append(f"- class {run['class']}: {points}")
     memory = max(run[way]["peak_memory_mb"] for run in result["encoders"] for way in ("scratch", "contrastive", "distilled"))
-    return "\n".join([*lines, f"\nPeak memory of any of these: {memory} MB."]) + "\n"
+    names = ("normal class", "scratch, AUC", "contrastive, AUC", "pre-training, s", "Gaussian on student", "on teacher")
+    return (
+        f"{table((*names, 'cosine', 'distilling, s'), rows)}\n"
+        "AUC of an untrained Gaussian on the contrastive encoder after some seconds of pre-training:\n\n"
+        f"{chr(10).join(curves)}\n\nPeak memory of any of these: {memory} MB.\n"
+    )
 
 
 def exported_table(result: dict[str, Any]) -> str:
-    lines = [
-        "| scales | .igd / .onnx / int8, MB | scores differ by | maps by | int8: scores by | "
-        "image AUROC of the original / .onnx / int8 |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for row in result["exported"]:
         onnx, int8 = row["onnx"], row["int8"]
         sizes = " / ".join(f"{each / 1e6:.1f}" for each in (row["bytes"], onnx["bytes"], int8["bytes"]))
         found = " / ".join(f"{each:.4f}" for each in (row["auroc"], onnx["auroc"], int8["auroc"]))
-        lines.append(
-            f"| {', '.join(row['scales'])} | {sizes} | {onnx['score']:.0e} | {onnx['map']:.0e} | "
-            f"{int8['score']:.2f} | {found} |"
-        )
-    return "\n".join(lines) + "\n"
+        differences = (f"{onnx['score']:.0e}", f"{onnx['map']:.0e}", f"{int8['score']:.2f}")
+        rows.append([", ".join(row["scales"]), sizes, *differences, found])
+    names = ("scales", ".igd / .onnx / int8, MB", "scores differ by", "maps by", "int8: scores by")
+    return table((*names, "image AUROC of the original / .onnx / int8"), rows)
 
 
 def costs_table(result: dict[str, Any]) -> str:
-    rows = (f"| {name} | {cost['median']} | {cost['least']} |" for name, cost in result["ms_an_image"].items())
-    return "\n".join(["| what | median, ms | least, ms |", "|---|---|---|", *rows]) + "\n"
+    rows = [[name, cost["median"], cost["least"]] for name, cost in result["ms_an_image"].items()]
+    return table(("what", "median, ms", "least, ms"), rows)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
 def spread(interval: list[float]) -> str:

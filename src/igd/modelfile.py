@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from igd.combination import Unit
-from igd.data.geometry import FITS, Geometry
+from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
 from igd.errors import UserError
 from igd.method.em import Training
 from igd.method.objective import Objective
@@ -19,7 +19,7 @@ from igd.method.similarity import Similarity
 from igd.pixelscale import PixelScale
 from igd.pretraining.features import FrozenBackbone
 from igd.pretraining.weights import build_backbone
-from igd.recipes import LARGEST_SIDE, AnyScale, PixelSettings, ScaleSettings
+from igd.recipes import AnyScale, PixelSettings, ScaleSettings
 from igd.scale import Scale
 from igd.tensorfiles import read_tensors, write_tensors
 from igd.version import __version__

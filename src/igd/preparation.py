@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from igd.data.decoding import ImageSet, check_one_size, decode
-from igd.data.geometry import FITS, Fit, Geometry
+from igd.data.geometry import FITS, LARGEST_SIDE, Fit, Geometry
 from igd.data.images import UnreadableImage
 from igd.data.sources import Source
 from igd.data.store import Pixels
@@ -27,7 +27,6 @@ from igd.pretraining.weights import load_backbone
 from igd.progress import Progress
 from igd.recipes import (
     LARGE_SIDE,
-    LARGEST_SIDE,
     PRETRAININGS,
     SMALL_LIMIT,
     SMALL_SIDE,

@@ -13,7 +13,6 @@ from igd.method.similarity import PATCH, WHOLE_IMAGE, Similarity
 SMALL_SIDE = 32  # images up to SMALL_LIMIT pixels get one model at this side
 SMALL_LIMIT = 64
 LARGE_SIDE = 256
-LARGEST_SIDE = 4096
 
 
 @dataclass(frozen=True)

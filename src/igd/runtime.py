@@ -17,15 +17,15 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from igd.data.geometry import FITS, Geometry
+from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
 from igd.errors import UserError
 from igd.judging import Judge, Seen
+from igd.timing import cores
 
 FORMAT = 1
 HEADER = "igd"  # key of the JSON header among the metadata of the graph
 INPUT = "pixels"
 OUTPUTS = ("score", "p_value", "map")  # and the terms of the score behind them
-LARGEST_SIDE = 4096
 
 
 class Runtime(Judge):
@@ -33,7 +33,7 @@ class Runtime(Judge):
 
     def __init__(self, model: bytes, described: str, threads: int | None = None) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or _cores()
+        options.intra_op_num_threads = threads or _threads()
         options.log_severity_level = 3
         try:  # from memory: a graph can name other files, and none of them is opened
             self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -88,9 +88,9 @@ class Runtime(Judge):
         return Seen(score, heat, dict(zip(self.terms, terms, strict=True)))
 
 
-def _cores() -> int:
+def _threads() -> int:
     """Threads to use: what OMP_NUM_THREADS asks for, else every core that this process may run on."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()

@@ -135,10 +135,10 @@ def test_unknown_methods_and_settings(digits: Path) -> None:
         plan("mnist", digits, {**QUICK, "recipe": "slow"})
 
 
-@pytest.mark.parametrize("name", ["ocsvm-imagenet", "kde-imagenet"])
-def test_classical_methods_look_through_a_frozen_network(digits: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "least"), [("ocsvm-imagenet", 1.0), ("kde-imagenet", 0.96)])
+def test_classical_methods_look_through_a_frozen_network(digits: Path, name: str, least: float) -> None:
     result = carry_out(only_run("mnist", digits, name), digits, Support())
-    assert result["metrics"]["image_auroc"] > 0.9  # where stripes on pixels defeat them
+    assert result["metrics"]["image_auroc"] >= least  # where stripes on pixels defeat them
 
 
 def test_an_objective_that_makes_no_difference_is_refused(tmp_path: Path) -> None:

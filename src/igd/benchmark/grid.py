@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from igd.benchmark.runs import Run
 from igd.benchmark.store import Record, Store, now
 from igd.benchmark.worker import STOP, work
 from igd.errors import Interrupted, UserError
+from igd.timing import cores
 
 LISTENING = 0.25  # seconds until a wish to stop is heard
 
@@ -26,8 +26,7 @@ def threads_each(jobs: int) -> int:
     """How many threads each of so many processes gets."""
     if jobs < 1:
         raise UserError(f"jobs is {jobs}; at least one process must do the work")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // jobs)
+    return max(1, cores() // jobs)
 
 
 def run_grid(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 Fit = Literal["resize", "crop", "letterbox"]
+LARGEST_SIDE = 4096  # pixels of the square
 FITS: tuple[Fit, ...] = ("resize", "crop", "letterbox")
 Box = tuple[int, int, int, int]  # left, upper, right, lower
 

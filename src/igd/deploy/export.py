@@ -55,7 +55,8 @@ def export(
     if int8:
         from igd.deploy.quantisation import quantised
 
-        model = quantised(model, detector.examples_.numpy())
+        with _quiet():
+            model = quantised(model, detector.examples_.numpy())
     described = describe(detector)
     parity = compare(detector, Runtime(_with_header(model, {**described, "parity": None}), str(path)), tried, allowed)
     check(parity, str(path))
@@ -126,7 +127,7 @@ def _with_header(model: onnx.ModelProto, header: dict[str, object]) -> bytes:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter tells its own developers a great deal."""
+    """Exporters tell their own developers a great deal."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

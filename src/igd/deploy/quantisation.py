@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,21 +20,17 @@ def quantised(model: onnx.ModelProto, pixels: NDArray[np.uint8]) -> onnx.ModelPr
     with tempfile.TemporaryDirectory(prefix="igd-") as folder:
         plain, prepared, small = (Path(folder) / name for name in ("plain.onnx", "prepared.onnx", "small.onnx"))
         onnx.save(model, plain)
-        logging.disable(logging.WARNING)
-        try:
-            quant_pre_process(plain, prepared, skip_symbolic_shape=True)
-            quantize_static(
-                prepared,
-                small,
-                _Images(pixels),
-                quant_format=QuantFormat.QDQ,
-                op_types_to_quantize=["Conv"],
-                per_channel=True,
-                activation_type=QuantType.QUInt8,
-                weight_type=QuantType.QInt8,
-            )
-        finally:
-            logging.disable(logging.NOTSET)
+        quant_pre_process(plain, prepared, skip_symbolic_shape=True)
+        quantize_static(
+            prepared,
+            small,
+            _Images(pixels),
+            quant_format=QuantFormat.QDQ,
+            op_types_to_quantize=["Conv"],
+            per_channel=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+        )
         return onnx.load(small)
 
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from igd.detector import IGD
-
-OUTPUTS = ("score", "p_value", "map")  # and the terms of the score
+from igd.runtime import OUTPUTS
+from igd.scale import Scale
 
 
 class Traced(nn.Module):
@@ -19,7 +19,7 @@ class Traced(nn.Module):
         super().__init__()
         self.detector = detector
         self.register_buffer("calibration", detector.calibration_scores_.float())
-        networks = [scale.autoencoder for scale in detector.scales_ if hasattr(scale, "autoencoder")]
+        networks = [scale.autoencoder for scale in detector.scales_ if isinstance(scale, Scale)]
         self.networks = nn.ModuleList([*networks, *([detector.backbone_.view] if detector.backbone_ else [])])
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, ...]:
