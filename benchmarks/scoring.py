@@ -59,7 +59,7 @@ def backbones() -> dict[str, tuple[Callable[[], object], int]]:
     last = image.contiguous(memory_format=torch.channels_last)
     network = frozen.backbone.network
     in_layout = load_backbone("efficientnet_lite0").network.to(memory_format=torch.channels_last)
-    view, laid_out = (lambda net: net.pool(net.maps(image))), (lambda net: net.pool(net.maps(last)))
+    view, laid_out = (lambda net: net.pool(net.maps(image)[-1])), (lambda net: net.pool(net.maps(last)[-1]))
     return {
         "lite0, PyTorch": (torch.no_grad()(lambda: view(network)), 1),
         "lite0, PyTorch, channels last": (torch.no_grad()(lambda: laid_out(in_layout)), 1),

@@ -118,11 +118,20 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pr
 
 def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(steps=3, width=4).fit(stripes(20))
+        detector = IGD(steps=3, width=4).fit(stripes(10))
     expected = detector.score_samples(stripes(5))
     with pytest.raises(Interrupted):
-        detector.fit(stripes(20, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1))
+        detector.fit(stripes(10, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1))
     np.testing.assert_array_equal(detector.score_samples(stripes(5)), expected)
+
+
+def test_few_images_leave_room_in_the_score_for_all_others() -> None:
+    """Fewer images than directions: all others are far from mu, but not so far that l_h can't tell them apart."""
+    with pytest.warns(UserWarning, match="model:"):
+        detector = IGD(steps=3, width=4).fit(stripes(10))
+    terms = [prediction.terms["global.anomaly"] for prediction in detector.predict(stripes(30, seed=1))]
+    assert len(set(terms)) == 30
+    assert 0.3 < np.median(terms) < 0.9
 
 
 def test_epochs_are_passes_over_the_images() -> None:

@@ -201,10 +201,14 @@ class IGD(Judge, BaseEstimator):
         return held_out[:count], held_out[count:]
 
     def _measure_units(self, images: ImageSet, progress: Progress) -> None:
-        """How far held-out normal images stray in each part of the score, and in each scale's map."""
+        """How far held-out normal images stray: in latent space, in each part of the score, and in each scale's map."""
         parts: list[Tensor] = []
         peaks: list[Tensor] = []
         batches = torch.arange(len(images)).split(self.batch_)
+        for scale in self.scales_:
+            if isinstance(scale, Scale) and scale.settings.patch is None:
+                name = scale.settings.name
+                scale.measure_variance(torch.cat([self.latents(images.pixels[indices])[name] for indices in batches]))
         for indices in progress.track(batches, len(batches), "measuring spreads"):
             looks = self._looks(images.pixels[indices])
             parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))

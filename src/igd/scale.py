@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -140,6 +140,16 @@ class Scale:
             image, seen = samples[spread], samples.seen(spread)
             warnings += check_decoder(self.autoencoder, image, image if seen is None else seen, setting)
         return warnings
+
+    def measure_variance(self, latent: Tensor) -> None:
+        """sigma^2 again, from images that nothing was fitted to: (b, Z).
+
+        Those that the encoder was fitted to lie closer to mu. Where they are fewer than the directions of its first layer,
+        so much closer that l_h would be 1 for every other image.
+        """
+        assert self.descriptor is not None
+        variance = squared_distance(latent, self.descriptor.mean).median()
+        self.descriptor = replace(self.descriptor, variance=variance)
 
     def tensors(self) -> dict[str, Tensor]:
         """All that was learnt."""
