@@ -141,7 +141,8 @@ def _scale(
     if not (settings.name.isidentifier() and 0 <= settings.smoothing < geometry.side):
         raise ValueError("impossible scale")
     if isinstance(settings, ScaleSettings):
-        if not (settings.stride > 0 and settings.width > 0 and 0 <= settings.anomaly_share <= 1):
+        counts = (settings.stride, settings.scored, settings.width)
+        if not (min(counts) > 0 and 0 <= settings.halvings < 8 and 0 <= settings.anomaly_share <= 1):
             raise ValueError("impossible scale")
         Scale.check(settings, geometry.side)
     scale = build_scale(settings, objective, geometry.side, channels, backbone)

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from igd.data.pixels import resize
 from igd.errors import UserError
-from igd.method.positions import CELL, PositionDescriptor, PositionMoments, mahalanobis
+from igd.method.filters import resize
+from igd.method.positions import CELL, PositionDescriptor, PositionMoments, features_last, mahalanobis
 from igd.pretraining.features import Seen
 from igd.recipes import PixelSettings
 from igd.scale import Look
@@ -43,7 +43,7 @@ class PixelScale:
     def aligned(self, seen: Seen) -> list[Tensor]:
         """The maps on one grid, twice as fine as that of the coarsest: between two positions lies their mean."""
         rows, columns = (CELL * side for side in seen.maps[-1].shape[-2:])
-        return [F.interpolate(each, (rows, columns), mode="bilinear") for each in seen.maps]
+        return [F.interpolate(features_last(each), (rows, columns), mode="bilinear") for each in seen.maps]
 
     @torch.no_grad()
     def look(self, pixels: Tensor, seen: Seen | None) -> Look:
@@ -70,7 +70,7 @@ class PixelScale:
         packed = {}
         for number, descriptor in enumerate(self.descriptors):
             row, column = _triangle(descriptor.whitener.shape[-1])
-            packed[f"{number}.mean"] = descriptor.mean
+            packed[f"{number}.mean"] = descriptor.mean.contiguous()
             packed[f"{number}.whitener"] = descriptor.whitener[:, row, column]
         return packed
 
@@ -99,7 +99,7 @@ def _unpacked(mean: Tensor, packed: Tensor) -> PositionDescriptor:
         raise ValueError("a pixel descriptor of the wrong shape")
     whitener = torch.zeros(cells, size, size)
     whitener[:, row, column] = packed
-    return PositionDescriptor(mean, whitener)
+    return PositionDescriptor(features_last(mean), whitener)
 
 
 def _triangle(size: int) -> tuple[Tensor, Tensor]:

@@ -120,7 +120,7 @@ def choose_held_out(count: int, share: float, seed: int) -> Tensor:
 
 def smallest_side(settings: list[AnyScale]) -> int:
     """Of an image in which the smallest window of some scale finds its place."""
-    return min(each.similarity.smallest_side if isinstance(each, ScaleSettings) else SMALLEST_SIDE for each in settings)
+    return min(each.smallest_side if isinstance(each, ScaleSettings) else SMALLEST_SIDE for each in settings)
 
 
 def _override(settings: AnyScale, parameters: Parameters) -> AnyScale:

@@ -23,12 +23,19 @@ class ScaleSettings:
     similarity: Similarity
     training: Training
     patch: int | None = None  # side of the patches it looks at; None: the whole image
+    halvings: int = 0  # of what it looks at, before it looks
     stride: int = 16  # distance of neighbouring patches
+    scored: int = 1  # one patch in so many, along each axis, while scoring
     width: int = 64  # channels of the first stage; ResNet18's are 64
     latent_size: int | None = 128  # Z, no more than a frozen backbone has features; None: as many
     start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
     anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
     smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+
+    @property
+    def smallest_side(self) -> int:
+        """Shortest side of what it looks at that MS-SSIM can still divide, in pixels of the image."""
+        return self.similarity.smallest_side << self.halvings
 
 
 @dataclass(frozen=True)
@@ -88,10 +95,12 @@ _FAST_LARGE = (
 # The authors weight l_h of whole images with nine tenths and that of patches with one.
 _ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
 _FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES)
-# The decoder is what scoring a large image costs: half the width is a quarter of the work.
+# Decoding and comparing are what scoring a large image costs. Here they stand beside the pixel scale, which sees what is
+# small: narrow decoders, patches side by side, and whole images at half their size, by the coarser four of the five scales.
+_HALVED: dict[str, Any] = {"halvings": 1, "similarity": Similarity(weights=PATCH.weights)}
 _FROZEN_LARGE = (
-    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), width=8, **_ON_WHOLE_IMAGES),
-    replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), width=8, latent_size=None, start="whitened"),
+    replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), width=8, **_HALVED, **_ON_WHOLE_IMAGES),
+    replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), width=8, scored=2, latent_size=None, start="whitened"),
     PixelSettings(),
 )
 _BOTH = ("global", "local")

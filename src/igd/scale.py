@@ -11,15 +11,16 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, smooth
+from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored
 from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.method.em import TrainingState, generator, start_training, train
+from igd.method.filters import resize, smooth
 from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
-from igd.method.reconstruction import reconstruction_error, reconstruction_map
+from igd.method.reconstruction import reconstruction_error_and_map
 from igd.pretraining.features import Seen, patch_features
 from igd.pretraining.whitening import start_whitened
 from igd.recipes import ScaleSettings
@@ -53,9 +54,15 @@ class SeenSamples(PatchSamples):
     """Patches, and beside each what a frozen backbone sees of it."""
 
     def __init__(
-        self, pixels: Pixels, side: int, stride: int, features: Tensor | None, mirrored: Tensor | None = None
+        self,
+        pixels: Pixels,
+        side: int,
+        stride: int,
+        halvings: int,
+        features: Tensor | None,
+        mirrored: Tensor | None = None,
     ) -> None:
-        super().__init__(pixels, side, stride)
+        super().__init__(pixels, side, stride, halvings)
         self.features, self.mirrored = features, mirrored
 
     def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> Tensor | None:
@@ -75,7 +82,8 @@ class Scale:
     ) -> None:
         self.settings, self.objective, self.channels = settings, objective, channels
         self.features = features  # length of a frozen backbone's vectors; None: the encoder sees images
-        self.image_side, self.side = image_side, settings.patch or image_side
+        self.image_side, self.patch = image_side, settings.patch or image_side
+        self.side = self.patch >> settings.halvings  # of what the networks see
         self.descriptor: GaussianDescriptor | None = None
         self.history: Tensor | None = None
 
@@ -93,19 +101,21 @@ class Scale:
     @staticmethod
     def check(settings: ScaleSettings, image_side: int) -> None:
         """Refuse sides that the networks, the patches or MS-SSIM can't divide."""
-        side = settings.patch or image_side
-        if side > image_side:
-            raise UserError(f"an image side of {image_side} is shorter than the {settings.name} model's patches ({side})")
-        if side < settings.similarity.smallest_side:
+        patch = settings.patch or image_side
+        side = patch >> settings.halvings
+        if patch > image_side:
+            raise UserError(f"an image side of {image_side} is shorter than the {settings.name} model's patches ({patch})")
+        if patch < settings.smallest_side:
             scales, window = len(settings.similarity.weights), settings.similarity.window
             raise UserError(
-                f"an image side of {side} is too short for the {settings.name} model: {scales} scales of MS-SSIM with an "
-                f"{window}x{window} window need {settings.similarity.smallest_side} pixels"
+                f"an image side of {patch} is too short for the {settings.name} model: {scales} scales of MS-SSIM with an "
+                f"{window}x{window} window need {settings.smallest_side} pixels"
             )
-        divisor = reduction(stem_for(side))
-        if side % divisor or (image_side - side) % settings.stride:
+        divisor, step = reduction(stem_for(side)) << settings.halvings, settings.stride * settings.scored
+        if patch % divisor or (image_side - patch) % step:
+            multiple = step if settings.patch else divisor
             raise UserError(
-                f"an image side of {image_side} does not suit the {settings.name} model; use a multiple of {divisor}"
+                f"an image side of {image_side} does not suit the {settings.name} model; use a multiple of {multiple}"
             )
 
     def start(self, samples: SeenSamples) -> TrainingState:
@@ -173,20 +183,22 @@ class Scale:
 
     def samples(self, pixels: Pixels, features: Tensor | None = None, mirrored: Tensor | None = None) -> SeenSamples:
         """The patches of images as training samples, with what a frozen backbone sees of each and of its mirror image."""
-        return SeenSamples(pixels, self.side, self.settings.stride, features, mirrored)
+        settings = self.settings
+        return SeenSamples(pixels, self.patch, settings.stride, settings.halvings, features, mirrored)
 
-    def features_of(self, seen: Seen, margin: int = 0) -> Tensor:
-        """What a frozen backbone sees of each of the images' patches, in the order of `samples`: (n, features)."""
+    def features_of(self, seen: Seen, margin: int = 0, every: int = 1) -> Tensor:
+        """What a frozen backbone sees of the images' patches, in the order of `samples`: (n, features)."""
         if self.settings.patch is None:
             assert seen.vector is not None
             return seen.vector
-        along = self._grid_side + 2 * (margin - self._margin)
-        return patch_features(seen.maps, along, along, margin).flatten(0, 2)
+        along = (self.image_side - self.patch) // self.settings.stride + 1 + 2 * margin
+        return patch_features(seen.maps, along, along, margin)[:, ::every, ::every].flatten(0, 2)
 
     @torch.no_grad()
     def look(self, pixels: Tensor, seen: Seen | None) -> Look:
         """Score and map a batch of images, as many at once as memory should hold."""
-        at_once = max(1, PIXELS_AT_ONCE // (self.side * self._grid_side) ** 2)
+        patches = (self.image_side - self.patch) // (self.settings.stride * self.settings.scored) + 1 + 2 * self._margin
+        at_once = max(1, PIXELS_AT_ONCE // (self.side * patches) ** 2)
         parts = [slice(first, first + at_once) for first in range(0, len(pixels), at_once)]
         return joined([self.look_at_once(pixels[part], seen and seen[part]) for part in parts])
 
@@ -194,13 +206,15 @@ class Scale:
         """Score and map images in one piece: eqs. 14 to 17, each term a mean in [0, 1].
 
         Patches reconstruct worst at their own edge. Inside the image others overlap it; a mirrored margin gives the edge of
-        the image such neighbours too. They count in the map, not in the score.
+        the image such neighbours too. They count in the map, not in the score. Where only some patches are scored, they
+        lie side by side and there is no margin.
         """
-        beyond = self._margin * self.settings.stride
-        patches = all_patches(mirrored(pixels, beyond), self.side, self.settings.stride)
-        grid = patches.shape[:3]
-        terms = self._look_at(patches.flatten(0, 2), None if seen is None else self.features_of(seen, self._margin))
-        reconstruction, anomaly, score, maps = (term.view(*grid, *term.shape[1:]) for term in terms)
+        settings = self.settings
+        beyond, stride = self._margin * settings.stride, settings.stride * settings.scored
+        patches = all_patches(mirrored(pixels, beyond), self.patch, stride, settings.halvings)
+        features = None if seen is None else self.features_of(seen, self._margin, settings.scored)
+        terms = self._look_at(patches.flatten(0, 2), features)
+        reconstruction, anomaly, score, maps = (term.unflatten(0, patches.shape[:3]) for term in terms)
         inner = slice(self._margin, -self._margin or None)
         worst = score[:, inner, inner].flatten(1).max(dim=1)
         at_worst = {
@@ -211,23 +225,19 @@ class Scale:
             )
             if counts
         }
-        heat = lay_over(maps, self.settings.stride)[:, beyond : beyond + self.image_side, beyond : beyond + self.image_side]
-        if self.settings.patch or len(at_worst) == 1:
+        full_size = maps if not settings.halvings else resize(maps, (self.patch, self.patch), "bilinear")
+        heat = lay_over(full_size, stride)[:, beyond : beyond + self.image_side, beyond : beyond + self.image_side]
+        if settings.patch or len(at_worst) == 1:
             made_of = [(worst.values, 1.0)]
         else:
-            share = self.settings.anomaly_share
+            share = settings.anomaly_share
             made_of = [(at_worst["reconstruction"], 1 - share), (at_worst["anomaly"], share)]
-        return Look(made_of, at_worst, smooth(heat, self.settings.smoothing))
+        return Look(made_of, at_worst, smooth(heat, settings.smoothing))
 
     @property
     def _margin(self) -> int:
         """Rows and columns of patches beyond the image, on each side, while scoring."""
-        return 1 if self.settings.patch else 0
-
-    @property
-    def _grid_side(self) -> int:
-        """Rows and columns of patches, those beyond the image included."""
-        return (self.image_side - self.side) // self.settings.stride + 1 + 2 * self._margin
+        return 1 if self.settings.patch and self.settings.scored == 1 else 0
 
     @torch.no_grad()
     def latents(self, pixels: Tensor, seen: Seen | None) -> Tensor:
@@ -253,12 +263,11 @@ class Scale:
             heat = anomaly.view(-1, 1, 1).expand(-1, self.side, self.side)
             return torch.zeros_like(anomaly), anomaly, anomaly, heat
         kind, rho = objective.reconstruction, objective.rho
-        error = reconstruction_error(image, decoded.reconstruction, setting, kind=kind, rho=rho).clamp(max=1)
-        heat = reconstruction_map(
+        error, heat = reconstruction_error_and_map(
             image, decoded.reconstruction, setting, kind=kind, rho=rho, product=objective.product_map
-        ).clamp(max=1)
-        share = self.settings.anomaly_share if objective.classifier else 0.0
-        return error, anomaly, share * anomaly + (1 - share) * error, heat
+        )
+        error, share = error.clamp(max=1), self.settings.anomaly_share if objective.classifier else 0.0
+        return error, anomaly, share * anomaly + (1 - share) * error, heat.clamp(max=1)
 
 
 def in_fast_layout(network: Network) -> Network:

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
-from scipy import ndimage
 
-from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, normalise, resize, shifted, smooth
+from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, normalise, shifted
 
 
 def test_range_is_the_papers() -> None:
@@ -59,23 +57,6 @@ def test_mirrored_margin_is_numpys() -> None:
     expected = np.pad(pixels.numpy(), ((0, 0), (0, 0), (7, 7), (7, 7)), mode="reflect")
     np.testing.assert_array_equal(mirrored(pixels, 7), expected)
     assert torch.equal(mirrored(pixels, 0), pixels)
-
-
-def test_smoothing_is_a_gaussian_and_keeps_a_constant() -> None:
-    maps = torch.zeros(1, 41, 61)
-    maps[0, 20, 30] = 1
-    expected = ndimage.gaussian_filter(maps.numpy(), (0, 2, 2))
-    np.testing.assert_allclose(smooth(maps, 2.0), expected, atol=1e-6)
-    torch.testing.assert_close(smooth(torch.full((1, 9, 9), 0.3), 2.0), torch.full((1, 9, 9), 0.3))
-    assert smooth(maps, 0) is maps
-
-
-@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
-def test_resizing_is_that_of_torch(mode: str) -> None:
-    images = torch.rand(2, 3, 20, 31) * 255
-    theirs = F.interpolate(images, (32, 17), mode=mode, align_corners=False)
-    torch.testing.assert_close(resize(images, (32, 17), mode), theirs, rtol=1e-4, atol=1e-3)
-    torch.testing.assert_close(resize(images, (32, 17), mode, 2.0)[:, 0], smooth(theirs[:, 0], 2.0), rtol=1e-4, atol=1e-3)
 
 
 def test_shifted_images_are_the_same_but_for_where_they_are() -> None:

@@ -60,27 +60,6 @@ def test_the_order_of_images_does_not_matter(features: Tensor) -> None:
     torch.testing.assert_close(one.scatter, other.scatter)
 
 
-def test_a_weight_counts_as_a_repetition(features: Tensor) -> None:
-    times = torch.randint(1, 4, (COUNT,))
-    weighted = PositionMoments()
-    for part, weight in zip(features.split(25), times.split(25), strict=True):
-        weighted.update(part, weight.double().view(-1, 1, 1).expand(-1, ROWS, COLUMNS))
-    repeated = moments_of(features.repeat_interleave(times, dim=0))
-    torch.testing.assert_close(weighted.mean, repeated.mean)
-    torch.testing.assert_close(weighted.scatter, repeated.scatter)
-    torch.testing.assert_close(weighted.describe(0.5, 0.1, 0.01).whitener, repeated.describe(0.5, 0.1, 0.01).whitener)
-
-
-def test_what_has_no_weight_leaves_no_trace(features: Tensor) -> None:
-    spoilt = torch.cat([features, torch.full_like(features[:1], 1e4)])
-    weight = torch.ones(COUNT + 1, ROWS, COLUMNS, dtype=torch.float64)
-    weight[-1] = 0
-    moments = PositionMoments()
-    moments.update(spoilt, weight)
-    torch.testing.assert_close(moments.mean, moments_of(features).mean)
-    torch.testing.assert_close(moments.scatter, moments_of(features).scatter)
-
-
 def test_distance_is_scipys_with_the_same_ridge(features: Tensor) -> None:
     ridge = 0.05
     distance = mahalanobis(features.float(), moments_of(features).describe(borrowed=0, shared=0, ridge=ridge))
@@ -116,10 +95,10 @@ def test_normal_features_are_one_unit_away_on_average(features: Tensor) -> None:
 def test_no_feature_in_cells_is_lost_or_moved() -> None:
     features = torch.arange(2 * 3 * 4 * 6).view(2, 3, 4, 6)
     cells = in_cells(features)
-    assert cells.shape == (6, 3, 2 * CELL**2)
-    back = cells.view(2, 3, 3, 2, CELL, CELL).permute(3, 2, 0, 4, 1, 5).reshape(features.shape)
+    assert cells.shape == (6, 2 * CELL**2, 3)
+    back = cells.view(2, 3, 2, CELL, CELL, 3).permute(2, 5, 0, 3, 1, 4).reshape(features.shape)
     assert torch.equal(back, features)
-    assert cells[1, 0, : CELL**2].tolist() == [2, 3, 8, 9]  # the second cell of the first image's first feature
+    assert cells[1, : CELL**2, 0].tolist() == [2, 3, 8, 9]  # the second cell of the first image's first feature
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 4), (3, 5), (2, 2)])

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Literal
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from igd.data.store import Pixels, take
-from igd.method.similarity import gaussian_matrix
+from igd.method.filters import halve
 
 RGB_MEAN, RGB_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as MS-SSIM's pixel range assumes
-Mode = Literal["bilinear", "bicubic"]
 GREY_MEAN, GREY_STD = (0.449,), (0.226,)  # their means
 
 
-def normalise(pixels: Tensor) -> Tensor:
-    """8-bit pixels (b, c, h, w) as the float images the networks see, in the memory layout they are fastest in."""
+def normalise(pixels: Tensor, halvings: int = 0) -> Tensor:
+    """8-bit pixels (b, c, h, w) as the float images the networks see, in the memory layout they are fastest in.
+
+    Each halving makes them half as high and wide.
+    """
     mean, std = (GREY_MEAN, GREY_STD) if pixels.shape[1] == 1 else (RGB_MEAN, RGB_STD)
     scale = torch.tensor(std).view(1, -1, 1, 1) * 255
     shift = torch.tensor(mean).view(1, -1, 1, 1) * 255
-    return ((pixels.float() - shift) / scale).contiguous(memory_format=torch.channels_last)
+    image = (pixels.float() - shift) / scale
+    for _ in range(halvings):
+        image = halve(image)
+    return image.contiguous(memory_format=torch.channels_last)
 
 
 class PatchSamples:
@@ -31,8 +33,8 @@ class PatchSamples:
     With `side` equal to the image's, a 'patch' is the whole image: the global model is the case of one patch an image.
     """
 
-    def __init__(self, pixels: Pixels, side: int, stride: int) -> None:
-        self.pixels, self.side, self.stride = pixels, side, stride
+    def __init__(self, pixels: Pixels, side: int, stride: int, halvings: int = 0) -> None:
+        self.pixels, self.side, self.stride, self.halvings = pixels, side, stride, halvings
         self.rows, self.columns = ((length - side) // stride + 1 for length in pixels.shape[2:])
 
     def __len__(self) -> int:
@@ -44,14 +46,14 @@ class PatchSamples:
         # Only the images that the batch needs, each read once however many of its patches are in it.
         numbers, image = (indices // (self.rows * self.columns)).unique(return_inverse=True)
         patches = take(self.pixels, numbers).unfold(2, self.side, self.stride).unfold(3, self.side, self.stride)  # a view
-        return normalise(patches[image, :, row, column])
+        return normalise(patches[image, :, row, column], self.halvings)
 
 
-def all_patches(pixels: Tensor, side: int, stride: int) -> Tensor:
-    """Every patch of 8-bit images (b, c, h, w) as a float image: (b, rows, columns, c, side, side)."""
+def all_patches(pixels: Tensor, side: int, stride: int, halvings: int = 0) -> Tensor:
+    """Every patch of 8-bit images (b, c, h, w), halved so many times: (b, rows, columns, c, side, side) / 2^halvings."""
     patches = pixels.unfold(2, side, stride).unfold(3, side, stride).permute(0, 2, 3, 1, 4, 5)
-    grid, patch = patches.shape[:3], patches.shape[3:]
-    return normalise(patches.reshape(-1, *patch)).view(*grid, *patch)
+    images: Tensor = normalise(patches.flatten(0, 2), halvings).unflatten(0, patches.shape[:3])
+    return images
 
 
 def mirrored(pixels: Tensor, margin: int) -> Tensor:
@@ -75,35 +77,13 @@ def shifted(pixels: Tensor, most: int, chance: torch.Generator) -> Tensor:
 def lay_over(maps: Tensor, stride: int) -> Tensor:
     """Maps of an image's patches (b, rows, columns, side, side) as one map of the image, the mean where they overlap."""
     count, rows, columns, side, _ = maps.shape
+    if stride == side or rows == columns == 1:  # none overlaps another
+        return maps.transpose(2, 3).reshape(count, rows * side, columns * side)
     size = (side + stride * (rows - 1), side + stride * (columns - 1))
     stacked = maps.permute(0, 3, 4, 1, 2).reshape(count, side * side, rows * columns)
     total = F.fold(stacked, size, side, stride=stride)
     times = F.fold(torch.ones_like(stacked[:1]), size, side, stride=stride)
     return (total / times)[:, 0]
-
-
-def resize(images: Tensor, size: tuple[int, int], mode: Mode, sigma: float = 0.0) -> Tensor:
-    """Images or maps (..., h, w) at another height and width, blurred there by a Gaussian of `sigma` pixels.
-
-    Both are linear along each axis, so one small matrix an axis does both: several times faster than resampling.
-    """
-    lengths = zip(images.shape[-2:], size, strict=True)
-    rows, columns = (resampling(length, wanted, mode, sigma).to(images) for length, wanted in lengths)
-    return rows @ images @ columns.T
-
-
-@cache
-def resampling(length: int, wanted: int, mode: Mode, sigma: float) -> Tensor:
-    """What resizing, then blurring does along an axis: (wanted, length)."""
-    matrix = torch.eye(length, dtype=torch.float64)
-    if wanted != length:
-        matrix = F.interpolate(matrix[None, None], (wanted, length), mode=mode, align_corners=False)[0, 0]
-    return gaussian_matrix(wanted, 2 * round(4 * sigma) + 1, sigma) @ matrix if sigma else matrix
-
-
-def smooth(maps: Tensor, sigma: float) -> Tensor:
-    """Maps (b, h, w) blurred by a Gaussian of `sigma` pixels; 0 leaves them as they are."""
-    return resize(maps, (maps.shape[-2], maps.shape[-1]), "bilinear", sigma) if sigma else maps
 
 
 def cut_patches(pixels: Pixels, side: int, seed: int, most: int = 20_000) -> Tensor:

@@ -30,23 +30,20 @@ class PositionMoments:
     """
 
     def __init__(self) -> None:
-        self.weight = torch.zeros((), dtype=torch.float64)  # (rows, columns) after the first batch
+        self.count = 0
         self.mean = torch.zeros((), dtype=torch.float64)  # (d, rows, columns)
         self.scatter = torch.zeros((), dtype=torch.float64)  # (cells, d, d)
 
-    def update(self, features: Tensor, weight: Tensor | None = None) -> None:
-        """Take in the features of a batch, (b, d, rows, columns), each position weighted by (b, rows, columns)."""
-        if weight is None:
-            weight = torch.ones(len(features), *features.shape[2:])
-        own = weight.sum(dim=0).double().clamp(min=1e-12)
-        mean = (features * weight[:, None]).sum(dim=0).double() / own
-        residual = in_cells((features - mean.to(features.dtype)) * weight[:, None].sqrt())
-        total = self.weight + own
+    def update(self, features: Tensor) -> None:
+        """Take in the features of a batch, (b, d, rows, columns)."""
+        own, total = len(features), self.count + len(features)
+        mean = features.mean(dim=0, dtype=torch.float64)
+        residual = in_cells(features - mean.to(features.dtype))
         shift = mean - self.mean
-        between = in_cells((shift * (self.weight * own / total).sqrt())[None])
-        self.scatter = self.scatter + (residual @ residual.mT).double() + (between @ between.mT).double()
+        between = in_cells((shift * (self.count * own / total) ** 0.5)[None])
+        self.scatter = self.scatter + (residual.mT @ residual).double() + between.mT @ between
         self.mean = self.mean + shift * (own / total)
-        self.weight = total
+        self.count = total
 
     def describe(self, borrowed: float, shared: float, ridge: float) -> PositionDescriptor:
         """The descriptor: each cell's covariance, of which a share is its neighbours' and a share the whole image's.
@@ -54,8 +51,7 @@ class PositionMoments:
         `ridge` is added to its diagonal, in units of the mean variance of a feature.
         """
         rows, columns = self.mean.shape[1] // CELL, self.mean.shape[2] // CELL
-        examples = in_cells(self.weight[None, None]).sum(dim=(1, 2))
-        covariance = self.scatter / examples.view(-1, 1, 1)
+        covariance = self.scatter / (self.count * CELL**2)
         grid = covariance.view(rows, columns, -1).permute(2, 0, 1)[:, None]
         around = F.avg_pool2d(grid, 3, 1, 1, count_include_pad=False)[:, 0].permute(1, 2, 0).reshape(covariance.shape)
         everywhere = covariance.mean(dim=0, keepdim=True)
@@ -65,19 +61,24 @@ class PositionMoments:
         factor = torch.linalg.cholesky(mixed + least * torch.eye(size, dtype=mixed.dtype))
         identity = torch.eye(size, dtype=mixed.dtype).expand_as(factor)
         whitener = torch.linalg.solve_triangular(factor, identity, upper=False)
-        return PositionDescriptor(self.mean.float(), whitener.float())
+        return PositionDescriptor(features_last(self.mean.float()), whitener.float())
 
 
 def mahalanobis(features: Tensor, descriptor: PositionDescriptor) -> Tensor:
     """Squared distance of each position's features to its mean, a dimension: (b, d, rows, columns) -> (b, rows, columns)."""
     count, _, rows, columns = features.shape
-    white = descriptor.whitener @ in_cells(features - descriptor.mean)
-    distance = white.square().mean(dim=1).view(rows // CELL, columns // CELL, count, CELL, CELL)
+    white = in_cells(features - descriptor.mean) @ descriptor.whitener.mT
+    distance = white.square().mean(dim=2).view(rows // CELL, columns // CELL, count, CELL, CELL)
     return distance.permute(2, 0, 3, 1, 4).reshape(count, rows, columns)
 
 
 def in_cells(features: Tensor) -> Tensor:
-    """The features of each cell side by side: (b, d, rows, columns) -> (cells, d, b * CELL^2)."""
+    """The features of each cell's positions: (b, d, rows, columns) -> (cells, b * CELL^2, d)."""
     count, size, rows, columns = features.shape
     split = features.view(count, size, rows // CELL, CELL, columns // CELL, CELL)
-    return split.permute(2, 4, 1, 0, 3, 5).reshape(rows * columns // CELL**2, size, count * CELL**2)
+    return split.permute(2, 4, 0, 3, 5, 1).reshape(rows * columns // CELL**2, count * CELL**2, size)
+
+
+def features_last(maps: Tensor) -> Tensor:
+    """The same maps (..., d, rows, columns) with the features of a position side by side in memory: cells are cut faster."""
+    return maps.movedim(-3, -1).contiguous().movedim(-1, -3)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from igd.method.similarity import Similarity, ms_ssim, ms_ssim_map
+from igd.method.similarity import Similarity, ms_ssim, ms_ssim_and_map
 
 ErrorKind = Literal["ms-ssim+mae", "mse"]
 
@@ -26,7 +26,7 @@ def reconstruction_error(
     return rho * error.abs().mean(dim=(1, 2, 3)) + (1 - rho) * dissimilarity
 
 
-def reconstruction_map(
+def reconstruction_error_and_map(
     image: Tensor,
     reconstruction: Tensor,
     setting: Similarity,
@@ -34,10 +34,12 @@ def reconstruction_map(
     kind: ErrorKind = "ms-ssim+mae",
     rho: float = 0.15,
     product: bool = True,
-) -> Tensor:
-    """The same at each pixel, mean over channels: eq. 17, (b, c, h, w) -> (b, h, w)."""
+) -> tuple[Tensor, Tensor]:
+    """`reconstruction_error`, and the same at each pixel, mean over channels: eqs. 12 and 17, (b,) and (b, h, w)."""
     error = (image - reconstruction) / setting.data_range
     if kind == "mse":
-        return error.square().mean(dim=1)
-    dissimilarity = 1 - ms_ssim_map(image, reconstruction, setting, product=product)
-    return rho * error.abs().mean(dim=1) + (1 - rho) * dissimilarity
+        heat = error.square().mean(dim=1)
+        return heat.mean(dim=(1, 2)), heat
+    absolute = error.abs().mean(dim=1)
+    similarity, around = ms_ssim_and_map(image, reconstruction, setting, product=product)
+    return rho * absolute.mean(dim=(1, 2)) + (1 - rho) * (1 - similarity), rho * absolute + (1 - rho) * (1 - around)

@@ -1,17 +1,17 @@
 """SSIM and MS-SSIM (supplement, eq. S1), as a score for each image and as a map the size of the image.
 
-A separable filter is two matrix products, `rows @ image @ columns.T`, with banded matrices. On a CPU that is
-twice as fast as depthwise convolutions (benchmarks/similarity.py), it needs no padding mode, and the filter of a map,
-which must keep the size of the image, differs from that of a score only by the rows kept of the matrix.
+The filter of a map, which must keep the size of the image, differs from that of a score only by the rows kept of its matrix.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from igd.method.filters import gaussian_matrix, halve, resize
 
 SMALLEST = 1e-6  # contrast terms are clamped here before a fractional power: below 0 it is NaN, at 0 its gradient is
 
@@ -44,16 +44,8 @@ PATCH = Similarity(window=3, weights=(0.0516, 0.3295, 0.3463, 0.2726))
 
 def ssim(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE) -> Tensor:
     """Mean structural similarity of each pair of images: (b, c, h, w) -> (b,)."""
-    _check_side(image, setting, scales=1)
-    luminance, contrast = _compare(image, other, setting, same_size=False)
-    return (luminance * contrast).mean(dim=(1, 2, 3))
-
-
-def ssim_map(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE) -> Tensor:
-    """Structural similarity around each pixel, mean over channels: (b, c, h, w) -> (b, h, w)."""
-    _check_side(image, setting, scales=1)
-    luminance, contrast = _compare(image, other, setting, same_size=True)
-    return (luminance * contrast).mean(dim=1)
+    (compared,) = _compare(image, other, setting, scales=1, same_size=False)
+    return (compared.luminance() * compared.contrast()).mean(dim=(1, 2, 3))
 
 
 def ms_ssim(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE) -> Tensor:
@@ -65,66 +57,85 @@ def ms_ssim(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE) -> 
     >>> ms_ssim(image, image, PATCH)
     tensor([1., 1.])
     """
-    _check_side(image, setting, scales=len(setting.weights))
-    similarity = torch.ones_like(image[:, :, 0, 0])
-    for scale, weight in enumerate(setting.weights):
-        if scale:
-            image, other = _halve(image), _halve(other)
-        luminance, contrast = _compare(image, other, setting, same_size=False)
-        factor = contrast if scale < len(setting.weights) - 1 else luminance * contrast
-        similarity = similarity * factor.mean(dim=(2, 3)).clamp(min=SMALLEST) ** weight
-    return similarity.mean(dim=1)
+    factors = _factors(_compare(image, other, setting, same_size=False))
+    return _product(_powers([factor.mean(dim=(2, 3)) for factor in factors], setting)).mean(dim=1)
 
 
-def ms_ssim_map(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE, *, product: bool = True) -> Tensor:
-    """Multi-scale structural similarity around each pixel: (b, c, h, w) -> (b, h, w).
+def ms_ssim_and_map(
+    image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE, *, product: bool = True
+) -> tuple[Tensor, Tensor]:
+    """`ms_ssim`, and the same around each pixel, from one comparison: (b, c, h, w) -> (b,), (b, h, w).
 
-    Eq. S1 at each pixel, the coarser scales enlarged to the size of the image. With `product=False` the scales are
-    added instead of multiplied, each with its weight: what the authors' code does.
+    The map is eq. S1 at each pixel: means over channels, the coarser scales enlarged to the size of the image. With
+    `product=False` the scales are added instead of multiplied, each with its weight: what the authors' code does.
     """
-    _check_side(image, setting, scales=len(setting.weights))
-    size = image.shape[-2:]
-    similarity = torch.ones_like(image) if product else torch.zeros_like(image)
-    for scale, weight in enumerate(setting.weights):
-        if scale:
-            image, other = _halve(image), _halve(other)
-        luminance, contrast = _compare(image, other, setting, same_size=True)
-        last = scale == len(setting.weights) - 1
-        factor = luminance * contrast if last or not product else contrast
-        factor = F.interpolate(factor, size=size, mode="bilinear", align_corners=False).clamp(min=SMALLEST)
-        similarity = similarity * factor**weight if product else similarity + weight * factor
-    return similarity.mean(dim=1)
+    compared, reach = _compare(image, other, setting, same_size=True), setting.window // 2
+    factors = _factors(compared)
+    inside = [factor[..., reach:-reach, reach:-reach].mean(dim=(2, 3)) for factor in factors]
+    score = _product(_powers(inside, setting)).mean(dim=1)
+    if product:
+        powers = _powers([factor.mean(dim=1, keepdim=True) for factor in factors], setting)
+        return score, _product([_enlarge(power, image) for power in powers])[:, 0]
+    each = [(scale.luminance() * scale.contrast()).mean(dim=1, keepdim=True) for scale in compared]
+    weighted = [weight * _enlarge(scale, image) for weight, scale in zip(setting.weights, each, strict=True)]
+    return score, torch.cat(weighted, dim=1).sum(dim=1)
 
 
-def _compare(image: Tensor, other: Tensor, setting: Similarity, *, same_size: bool) -> tuple[Tensor, Tensor]:
-    """Luminance l and contrast-structure c s around each pixel, from one filtering of what both share."""
-    rows, columns = (gaussian_matrix(length, setting.window, setting.sigma).to(image) for length in image.shape[-2:])
-    if not same_size:  # keep the rows that hold the whole window
-        reach = setting.window // 2
-        rows, columns = rows[reach:-reach], columns[reach:-reach]
-    blurred = rows @ torch.cat([image, other, image.square() + other.square(), image * other], dim=1) @ columns.T
-    mean, other_mean, energy, product = blurred.chunk(4, dim=1)
-    mean_energy, mean_product = mean.square() + other_mean.square(), mean * other_mean
+class _Compared:
+    """Two images around each pixel, at one scale: luminance l and contrast-structure c s, from one filtering."""
 
-    c1, c2 = (setting.k1 * setting.data_range) ** 2, (setting.k2 * setting.data_range) ** 2
-    luminance = (2 * mean_product + c1) / (mean_energy + c1)
-    contrast = (2 * (product - mean_product) + c2) / (energy - mean_energy + c2)
-    return luminance, contrast
+    def __init__(self, image: Tensor, other: Tensor, setting: Similarity, *, same_size: bool) -> None:
+        self.setting = setting
+        rows, columns = (gaussian_matrix(length, setting.window, setting.sigma).to(image) for length in image.shape[-2:])
+        if not same_size:  # keep the rows that hold the whole window
+            reach = setting.window // 2
+            rows, columns = rows[reach:-reach], columns[reach:-reach]
+        blurred = rows @ torch.stack([image, other, image.square() + other.square(), image * other]) @ columns.T
+        mean, other_mean, energy, product = blurred
+        self.energy: Tensor = energy
+        self.product: Tensor = product
+        self.mean_energy: Tensor = mean.square() + other_mean.square()
+        self.mean_product: Tensor = mean * other_mean
 
+    def luminance(self) -> Tensor:
+        c1 = (self.setting.k1 * self.setting.data_range) ** 2
+        return (2 * self.mean_product + c1) / (self.mean_energy + c1)
 
-def gaussian_matrix(length: int, window: int, sigma: float) -> Tensor:
-    """A Gaussian window as a banded matrix, (length, length): row i averages the pixels around pixel i.
-
-    Near an edge the window is cut and its weights rescaled, so that a constant stays what it is.
-    """
-    position = torch.arange(length, dtype=torch.float64)
-    offset = position[:, None] - position[None, :]
-    weight = torch.exp(-offset.square() / (2 * sigma**2)) * (offset.abs() <= window // 2)
-    return weight / weight.sum(dim=1, keepdim=True)
+    def contrast(self) -> Tensor:
+        c2 = (self.setting.k2 * self.setting.data_range) ** 2
+        return (2 * (self.product - self.mean_product) + c2) / (self.energy - self.mean_energy + c2)
 
 
-def _halve(image: Tensor) -> Tensor:
-    return F.avg_pool2d(image, kernel_size=2, ceil_mode=True, count_include_pad=False)
+def _compare(
+    image: Tensor, other: Tensor, setting: Similarity, *, same_size: bool, scales: int | None = None
+) -> list[_Compared]:
+    """Two images at each scale, the finest first."""
+    scales = scales or len(setting.weights)
+    _check_side(image, setting, scales)
+    image, other = image.contiguous(), other.contiguous()  # matrices like rows, where convolutions like channels last
+    compared = [_Compared(image, other, setting, same_size=same_size)]
+    for _ in range(1, scales):
+        image, other = halve(image), halve(other)
+        compared.append(_Compared(image, other, setting, same_size=same_size))
+    return compared
+
+
+def _factors(compared: list[_Compared]) -> list[Tensor]:
+    """c_m s_m of each scale, that of the coarsest times l_M."""
+    *finer, coarsest = compared
+    return [*(scale.contrast() for scale in finer), coarsest.luminance() * coarsest.contrast()]
+
+
+def _powers(factors: list[Tensor], setting: Similarity) -> list[Tensor]:
+    return [factor.clamp(min=SMALLEST) ** weight for factor, weight in zip(factors, setting.weights, strict=True)]
+
+
+def _product(factors: list[Tensor]) -> Tensor:
+    return reduce(torch.mul, factors)
+
+
+def _enlarge(factor: Tensor, image: Tensor) -> Tensor:
+    return resize(factor, (image.shape[-2], image.shape[-1]), "bilinear") if factor.shape[-2:] != image.shape[-2:] else factor
 
 
 def _check_side(image: Tensor, setting: Similarity, scales: int) -> None:

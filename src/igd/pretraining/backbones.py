@@ -10,8 +10,9 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from igd.data.pixels import RGB_MEAN, RGB_STD, resize
+from igd.data.pixels import RGB_MEAN, RGB_STD
 from igd.errors import UserError
+from igd.method.filters import resize
 from igd.method.networks import ResNet18
 from igd.pretraining import efficientnet
 from igd.pretraining.efficientnet import EfficientNetLite
