@@ -46,7 +46,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     arrays = np.load(options.data)
-    runs = [run(arrays, number, options) for number in options.classes]
+    runs: list[dict[str, Any]] = []
+    for number in options.classes:
+        runs.append(run(arrays, number, options))
+        report(runs, options)  # what is done is kept, whatever happens to the rest
+
+
+def report(runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """Print and write what was measured so far."""
     summary = {
         "what": f"{options.data.stem}: encoders learnt from the normal images alone",
         "command": f"python benchmarks/pretraining.py --data {options.data.name} "
