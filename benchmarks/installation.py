@@ -1,0 +1,71 @@
+"""How long an installation takes and how much room it needs: the core, with its extras, and the runtime without PyTorch.
+
+python benchmarks/installation.py --out docs/results/installation.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from conditions import conditions
+
+from igd.files import write_text
+
+PROJECT = Path(__file__).parent.parent
+INSTALLED = {
+    "core": [[str(PROJECT)]],
+    "core, export and serve": [[f"{PROJECT}[export,serve]"]],
+    "runtime without PyTorch": [["--no-deps", str(PROJECT)], ["numpy", "pillow", "onnxruntime", "tqdm"]],
+}
+PROOF = {
+    "core": "from igd import IGD",
+    "core, export and serve": "from igd import IGD",
+    "runtime without PyTorch": "import igd.runtime",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    summary = {
+        "what": "pip install into an empty environment: wall-clock seconds and megabytes on disk, pip itself left out",
+        "command": "python benchmarks/installation.py",
+        **conditions("none", 0),
+        "installations": {name: installed(steps, PROOF[name]) for name, steps in INSTALLED.items()},
+    }
+    print(json.dumps(summary, indent=2))
+    if options.out:
+        write_text(options.out, json.dumps(summary, indent=2) + "\n")
+
+
+def installed(steps: list[list[str]], proof: str) -> dict[str, float]:
+    """Install into an environment of its own, see that it works, and weigh it."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python, before = str(Path(folder) / "bin/python"), megabytes(Path(folder))
+        started = time.perf_counter()
+        for packages in steps:
+            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*pip, "-c", str(PROJECT / "constraints.txt"), *packages], check=True)
+        seconds = time.perf_counter() - started
+        weight = megabytes(Path(folder)) - before
+        subprocess.run([python, "-c", proof], check=True, cwd=folder)
+    return {"seconds": round(seconds, 1), "megabytes": round(weight)}
+
+
+def megabytes(folder: Path) -> float:
+    """What the files of a folder take on disk."""
+    files = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    return sum(os.lstat(path).st_blocks * 512 for path in files) / 1e6
+
+
+if __name__ == "__main__":
+    main()
