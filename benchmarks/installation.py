@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,15 +18,13 @@ from conditions import conditions
 from igd.files import write_text
 
 PROJECT = Path(__file__).parent.parent
-INSTALLED = {
-    "core": [[str(PROJECT)]],
-    "core, export and serve": [[f"{PROJECT}[export,serve]"]],
-    "runtime without PyTorch": [["--no-deps", str(PROJECT)], ["numpy", "pillow", "onnxruntime", "tqdm"]],
-}
-PROOF = {
-    "core": "from igd import IGD",
-    "core, export and serve": "from igd import IGD",
-    "runtime without PyTorch": "import igd.runtime",
+INSTALLED = {  # the arguments of pip, in turn, and what must then work
+    "core": ([[str(PROJECT)]], "from igd import IGD"),
+    "core, export and serve": ([[f"{PROJECT}[export,serve]"]], "from igd import IGD; import fastapi, onnxscript"),
+    "runtime without PyTorch": (
+        [["--no-deps", str(PROJECT)], ["numpy", "pillow", "onnxruntime", "tqdm"]],
+        "import igd.runtime",
+    ),
 }
 
 
@@ -39,7 +36,7 @@ def main() -> None:
         "what": "pip install into an empty environment: wall-clock seconds and megabytes on disk, pip itself left out",
         "command": "python benchmarks/installation.py",
         **conditions("none", 0),
-        "installations": {name: installed(steps, PROOF[name]) for name, steps in INSTALLED.items()},
+        "installations": {name: installed(*each) for name, each in INSTALLED.items()},
     }
     print(json.dumps(summary, indent=2))
     if options.out:
@@ -63,8 +60,7 @@ def installed(steps: list[list[str]], proof: str) -> dict[str, float]:
 
 def megabytes(folder: Path) -> float:
     """What the files of a folder take on disk."""
-    files = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
-    return sum(os.lstat(path).st_blocks * 512 for path in files) / 1e6
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*")) / 1e6
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.checkpoint import Checkpoint
@@ -82,6 +81,8 @@ def train_scale(
             written = time.monotonic()
         if stopping:
             raise Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
+
+    from lightning_fabric import Fabric  # a third of the time that importing a detector would take
 
     try:
         fabric = Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored
@@ -25,6 +24,9 @@ from igd.pretraining.features import Seen, patch_features
 from igd.pretraining.whitening import start_whitened
 from igd.recipes import ScaleSettings
 from igd.tensorfiles import load_weights
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 CHECKED = 32  # training samples on which the decoder is checked
 PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from igd.method.gaussian import GaussianDescriptor, LatentMoments, keep_off_zero, squared_distance
@@ -21,6 +20,9 @@ from igd.method.interpolation import critic_loss, draw_alpha, draw_zeta, interpo
 from igd.method.networks import AutoEncoder, Critic, measure_statistics
 from igd.method.objective import Objective, autoencoder_loss
 from igd.method.similarity import Similarity
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 RECORDED = ("classification", "reconstruction", "fooling", "critic", "alpha_error")  # columns of the history
 MEASURED_SAMPLES = 64  # enough for the statistics of the normalisation layers

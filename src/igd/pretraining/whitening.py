@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from sklearn.covariance import ledoit_wolf_shrinkage
 from torch import Tensor, nn
 
 MOST = 4096  # vectors that the shrinkage is chosen on
@@ -17,6 +16,8 @@ def start_whitened(linear: nn.Linear, features: Tensor) -> None:
     The covariance is shrunk towards a multiple of the identity by Ledoit and Wolf's rule. A layer with fewer outputs than
     inputs keeps the directions of largest variance; one with more leaves the rest at 0.
     """
+    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only training needs it
+
     vector = features.float()
     mean = vector.double().mean(dim=0)
     centred = vector.double() - mean
