@@ -29,6 +29,7 @@ from igd.files import check_writable
 from igd.judging import Judge, Seen
 from igd.learning import see, train_scale
 from igd.method.health import check_scores
+from igd.method.positions import PositionMoments
 from igd.modelfile import StoredModel, build_scale, read_model, write_model
 from igd.preparation import (
     choose_backbone,
@@ -206,15 +207,25 @@ class IGD(Judge, BaseEstimator):
         peaks: list[Tensor] = []
         batches = torch.arange(len(images)).split(self.batch_)
         for scale in self.scales_:
-            if isinstance(scale, Scale) and scale.settings.patch is None:
-                name = scale.settings.name
-                scale.measure_variance(torch.cat([self.latents(images.pixels[indices])[name] for indices in batches]))
+            if isinstance(scale, Scale):
+                self._measure_scale(scale, images, progress)
         for indices in progress.track(batches, len(batches), "measuring spreads"):
             looks = self._looks(images.pixels[indices])
             parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))
             peaks.append(torch.stack([look.map.flatten(1).amax(dim=1) for look in looks], dim=1))
         self.units_ = [Unit.measured(column) for column in torch.cat(parts).T]
         self.map_units_ = [Unit.measured(column) for column in torch.cat(peaks).T]
+
+    def _measure_scale(self, scale: Scale, images: ImageSet, progress: Progress) -> None:
+        """Where held-out normal images lie in a model's latent space, and which errors of reconstruction are usual."""
+        latents, maps = [], PositionMoments()
+        batches = torch.arange(len(images)).split(self.batch_)
+        for indices in progress.track(batches, len(batches), f"measuring {scale.settings.name} model"):
+            pixels = images.pixels[indices]
+            seen = self.backbone_(pixels) if self.backbone_ else None
+            latents.append(scale.latents(pixels, seen))
+            maps.update(scale.look(pixels, seen).map[:, None])
+        scale.measure(torch.cat(latents), maps)
 
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
         """Learn from held-out normal images which scores and which map values are usual."""

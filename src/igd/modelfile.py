@@ -24,7 +24,7 @@ from igd.scale import Scale
 from igd.tensorfiles import read_tensors, write_tensors
 from igd.version import __version__
 
-FORMAT = 3
+FORMAT = 4
 KIND = "model"
 
 

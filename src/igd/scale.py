@@ -19,6 +19,7 @@ from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
+from igd.method.positions import CELL, PositionDescriptor, PositionMoments, mahalanobis
 from igd.method.reconstruction import reconstruction_error_and_map
 from igd.pretraining.features import Seen, patch_features
 from igd.pretraining.whitening import start_whitened
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 CHECKED = 32  # training samples on which the decoder is checked
+BORROWED, SHARED, RIDGE = 0.25, 0.5, 1e-6  # of a place's spread: from its neighbours, from the whole map; least of it
 PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory
 
 
@@ -87,6 +89,7 @@ class Scale:
         self.image_side, self.patch = image_side, settings.patch or image_side
         self.side = self.patch >> settings.halvings  # of what the networks see
         self.descriptor: GaussianDescriptor | None = None
+        self.usual: PositionDescriptor | None = None  # error at each place of a map; None: maps show errors as they are
         self.history: Tensor | None = None
 
     def build(self) -> AutoEncoder:
@@ -153,15 +156,18 @@ class Scale:
             warnings += check_decoder(self.autoencoder, image, image if seen is None else seen, setting)
         return warnings
 
-    def measure_variance(self, latent: Tensor) -> None:
-        """sigma^2 again, from images that nothing was fitted to: (b, Z).
+    def measure(self, latent: Tensor, maps: PositionMoments) -> None:
+        """What is usual among images that nothing was fitted to, from their latents (b, Z) and their maps.
 
         Those that the encoder was fitted to lie closer to mu. Where they are fewer than the directions of its first layer,
-        so much closer that l_h would be 1 for every other image.
+        so much closer that l_h would be 1 for every other image. (Of patches there are always enough.) And some places,
+        such as edges, are hard to reconstruct in every image: a map should show what is unusual for its place.
         """
         assert self.descriptor is not None
-        variance = squared_distance(latent, self.descriptor.mean).median()
-        self.descriptor = replace(self.descriptor, variance=variance)
+        if self.settings.patch is None:
+            variance = squared_distance(latent, self.descriptor.mean).median()
+            self.descriptor = replace(self.descriptor, variance=variance)
+        self.usual = maps.describe(BORROWED, SHARED, RIDGE)
 
     def tensors(self) -> dict[str, Tensor]:
         """All that was learnt."""
@@ -169,7 +175,8 @@ class Scale:
         assert self.history is not None
         omega = {"mean": self.descriptor.mean, "variance": self.descriptor.variance, "radius": self.descriptor.radius}
         weights = {f"weights.{key}": value for key, value in self.autoencoder.state_dict().items()}
-        return {**omega, "history": self.history, **weights}
+        usual = self.usual and {"usual.mean": self.usual.mean, "usual.whitener": self.usual.whitener}
+        return {**omega, "history": self.history, **weights, **(usual or {})}
 
     def restore(self, tensors: dict[str, Tensor], path: Path) -> None:
         """The reverse of `tensors`; what does not fit raises an error that names the file."""
@@ -182,6 +189,11 @@ class Scale:
         if mean.shape != (self.latent_size,) or variance.shape != () or radius.shape != ():
             raise ValueError(f"the descriptor of the {self.settings.name} model has the wrong shape")
         self.descriptor, self.history = GaussianDescriptor(mean, variance, radius), tensors["history"]
+        if "usual.mean" in tensors:
+            self.usual = PositionDescriptor(tensors["usual.mean"], tensors["usual.whitener"])
+            side, cells = self.image_side, (self.image_side // CELL) ** 2
+            if self.usual.mean.shape != (1, side, side) or self.usual.whitener.shape != (cells, 1, 1):
+                raise ValueError(f"the usual map of the {self.settings.name} model has the wrong shape")
 
     def samples(self, pixels: Pixels, features: Tensor | None = None, mirrored: Tensor | None = None) -> SeenSamples:
         """The patches of images as training samples, with what a frozen backbone sees of each and of its mirror image."""
@@ -234,7 +246,8 @@ class Scale:
         else:
             share = settings.anomaly_share
             made_of = [(at_worst["reconstruction"], 1 - share), (at_worst["anomaly"], share)]
-        return Look(made_of, at_worst, smooth(heat, settings.smoothing))
+        heat = smooth(heat, settings.smoothing)
+        return Look(made_of, at_worst, heat if self.usual is None else excess(heat, self.usual))
 
     @property
     def _margin(self) -> int:
@@ -270,6 +283,12 @@ class Scale:
         )
         error, share = error.clamp(max=1), self.settings.anomaly_share if objective.classifier else 0.0
         return error, anomaly, share * anomaly + (1 - share) * error, heat.clamp(max=1)
+
+
+def excess(maps: Tensor, usual: PositionDescriptor) -> Tensor:
+    """How far each pixel of maps (b, h, w) lies above what is usual at its place, in spreads."""
+    above = torch.maximum(maps[:, None], usual.mean)
+    return mahalanobis(above, usual).sqrt()
 
 
 def in_fast_layout(network: Network) -> Network:
