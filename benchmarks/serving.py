@@ -1,9 +1,9 @@
 """What serving costs: throughput and latency of `igd serve` at 1, 8 and 50 clients, beside the model alone in the same run.
 
-And whether the server's memory stays flat over many requests. The server is a second process on 127.0.0.1 with a model that is
-hardly trained; every request sends one PNG. Ends by itself.
+And whether the server's memory stays flat over many requests. The server is a second process on 127.0.0.1 with a model of the
+default recipe; every request sends one PNG. Ends by itself.
 
-python benchmarks/serving.py
+python benchmarks/serving.py -o docs/results/serving.json
 python benchmarks/serving.py --requests 100 --memory-requests 200
 python benchmarks/serving.py --model parts.igd --side 900 -o serving.json
 """
@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from conditions import FROM_SCRATCH, conditions
+from conditions import conditions
 from PIL import Image
 
 from igd.deploy.models import load_judge
@@ -56,6 +56,9 @@ def main() -> None:
         with serving(model) as (url, process):
             send(url, images, 1, WARM_UP)
             result = {
+                "what": f"igd serve, images of {options.side} x {options.side} as PNG, server and clients on the same cores",
+                "command": f"python benchmarks/serving.py --requests {options.requests} "
+                f"--memory-requests {options.memory_requests}",
                 **conditions("fast", 0),
                 "model": model.name,
                 "image_side": options.side,
@@ -74,7 +77,7 @@ def make_model(path: Path, side: int) -> Path:
     images = np.stack([np.asarray(Image.open(io.BytesIO(picture(side, 100 + seed)))) for seed in range(24)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        IGD(**FROM_SCRATCH, image_size=side, steps=5).fit(images).save(path)
+        IGD(image_size=side).fit(images).save(path)
     return path
 
 

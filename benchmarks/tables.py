@@ -167,6 +167,42 @@ def costs_table(result: dict[str, Any]) -> str:
     return table(("what", "median, ms", "least, ms"), rows)
 
 
+def served_table(result: dict[str, Any]) -> str:
+    rows = [
+        [f"model alone, {row['batch']} at a time", f"{row['images_per_second']:.0f}", f"{row['ms']:.0f}", "", ""]
+        for row in result["model_alone"]
+    ]
+    for row in result["served"]:
+        times = (f"{row['p50_ms']:.0f}", f"{row['p99_ms']:.0f}", row["refused"])
+        rows.append([f"served, {row['clients']} clients at once", f"{row['images_per_second']:.0f}", *times])
+    readings = ", ".join(f"{row['mb']:.0f} MB after {row['requests']:,}" for row in result["memory"])
+    names = ("what", "images a second", "median, ms", "99th percentile, ms", "refused")
+    return f"{table(names, rows)}\nMemory of the server, by number of requests: {readings}.\n"
+
+
+def growth_table(result: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{row['images']:,}",
+            f"{row['pixels_mb']:,.0f}",
+            row["seconds"],
+            f"{1e3 * row['seconds'] / row['images']:.1f}",
+            row["peak_mb"],
+        ]
+        for row in result["growth"]
+    ]
+    return table(("images", "their pixels, MB", "seconds", "ms an image", "peak memory, MB"), rows) + "\n![](growth.svg)\n"
+
+
+def seconds_table(result: dict[str, Any]) -> str:
+    return table(("what", "seconds"), result["seconds"].items())
+
+
+def installations_table(result: dict[str, Any]) -> str:
+    rows = [[name, row["seconds"], row["megabytes"]] for name, row in result["installations"].items()]
+    return table(("what is installed", "seconds", "MB on disk"), rows)
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -185,6 +221,10 @@ TABLES = {  # by the key that a result of each kind has
     "encoders": encoders_table,
     "ms_an_image": costs_table,
     "exported": exported_table,
+    "served": served_table,
+    "growth": growth_table,
+    "seconds": seconds_table,
+    "installations": installations_table,
 }
 
 
