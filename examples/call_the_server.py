@@ -30,7 +30,9 @@ def main(model: Path, images: list[Path]) -> None:
             for image in images:
                 result = ask(url, model.stem, image)
                 where = [f"{box['width']}x{box['height']} at ({box['x']}, {box['y']})" for box in result["regions"][:1]]
-                print(f"{image.parent.name}/{image.name}: anomalous: {result['is_anomalous']}, p {result['p_value']:.3f}", *where)
+                print(
+                    f"{image.parent.name}/{image.name}: anomalous: {result['is_anomalous']}, p {result['p_value']:.3f}", *where
+                )
         finally:
             server.terminate()  # it finishes what it has taken, and exits with 0
     print(f"the server ended with {server.returncode}")

@@ -28,7 +28,7 @@ for result in Runtime.load(sys.argv[1]).predict(sys.argv[2]):
 def main(detector: IGD, images: Path) -> None:
     target = OUT / "parts.onnx"
     parity = export(detector, target)  # refuses to write a file that disagrees with the detector
-    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB; on {parity.images} held-out images {parity}")
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB; {parity}")
     for result in detector.predict(images):
         print(f"with PyTorch:    score {result.score:.3f}, p {result.p_value:.3f}, anomalous: {result.is_anomalous}")
     command = [sys.executable, "-c", ELSEWHERE, str(target), str(images)]

@@ -19,11 +19,14 @@ def main(folder: Path) -> None:
     detector = IGD(image_size=128).fit(dataset)
     OUT.mkdir(exist_ok=True)
     detector.save(OUT / "parts.igd")
-    print(f"{OUT / 'parts.igd'}: scores above {detector.threshold_:.3f} are alarms, at most {detector.false_alarm_rate_:.0%} of normal images")
+    promise = f"at most {detector.false_alarm_rate_:.0%} of normal images"
+    print(f"{OUT / 'parts.igd'}: scores above {detector.threshold_:.3f} are alarms, {promise}")
     for sample in dataset.test[::8]:
         result = detector.predict([sample])[0]
         verdict = "ANOMALOUS" if result.is_anomalous else "normal"
-        print(f"{verdict:<10} score {result.score:.3f}  p {result.p_value:.3f}  {sample.kind:<8} {Path(sample.identifier).name}")
+        print(
+            f"{verdict:<10} score {result.score:.3f}  p {result.p_value:.3f}  {sample.kind:<8} {Path(sample.identifier).name}"
+        )
 
 
 if __name__ == "__main__":

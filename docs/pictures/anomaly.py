@@ -41,7 +41,10 @@ def picture() -> str:
     normal = [at(d, 0.8 * v) for d, v in zip(distances, normal_distances(), strict=True)]
     parts = []
     for value in (0, 0.5, 1):
-        parts += [line([at(0, value), at(FARTHEST, value)], "faint"), text(LEFT - 8, at(0, value)[1] + 4, f"{value:g}", "small", "end")]
+        parts += [
+            line([at(0, value), at(FARTHEST, value)], "faint"),
+            text(LEFT - 8, at(0, value)[1] + 4, f"{value:g}", "small", "end"),
+        ]
     for distance in (0, 1, 2, 3):
         parts.append(text(at(distance, 0)[0], BOTTOM + 18, f"{distance} σ" if distance else "μ", "small", "middle"))
     parts += [

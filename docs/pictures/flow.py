@@ -56,7 +56,12 @@ def flow() -> str:
         text(first + 16, learning - 11, "learning: IGD.fit; the held-out images are looked at just as new ones are", "small"),
         *row(learning, LEARNING),
         arrow([(last, looking + HIGH), (last, above_judging), (first, above_judging), (first, judging - 2)]),
-        text(first + 16, judging - 11, "judging: IGD.predict; an exported graph does all from the square to p-value and map", "small"),
+        text(
+            first + 16,
+            judging - 11,
+            "judging: IGD.predict; an exported graph does all from the square to p-value and map",
+            "small",
+        ),
         *row(judging, JUDGING),
     ]
     return drawing(WIDTH, judging + HIGH + 16, "How an image flows through the rooms of igd", parts)

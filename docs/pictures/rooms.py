@@ -17,7 +17,9 @@ WIDTH, ROW, LEFT, NAMES = 900, 34, 40, 130
 
 def layers() -> list[list[str]]:
     """The modules of each layer, the highest first, as pyproject.toml has them."""
-    listed = re.search(r"^layers = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    listed = re.search(
+        r"^layers = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     assert listed is not None
     return [layer.split(" | ") for layer in re.findall(r'"(.+?)"', listed[1])]
 
