@@ -32,7 +32,7 @@ class Comments(Extension):
         lines = [f"    {each.arg}: {comments[each.lineno]}" for each in arguments if each.lineno in comments]
         if lines:
             said = func.docstring.value if func.docstring else ""
-            func.docstring = Docstring("\n".join([said, "", "Args:", *lines]).lstrip(), parent=func, parser="google")
+            func.docstring = Docstring("\n".join([said, "", "Args:", *lines]), parent=func, parser="google")
 
     def _comments(self, path: Path | list[Path]) -> dict[int, str]:
         """The comments of a file by their line."""

@@ -24,7 +24,7 @@ OBJECTIVES["igd-half-mae"] = replace(OBJECTIVES["igd"], rho=0.5)  # the paper's 
 def main(folder: Path) -> None:
     dataset = read_dataset(folder)
     for objective in ("igd", "igd-half-mae"):
-        detector = IGD(objective=objective, pretrain="scratch", image_size=32, width=8, steps=STEPS, batch_size=16)
+        detector = IGD(objective=objective, pretrain="scratch", image_size=32, width=4, steps=STEPS, batch_size=16)
         metrics = evaluate(detector.fit(dataset), dataset.test_samples()).metrics
         print(f"{objective:<14} rho {OBJECTIVES[objective].rho:.2f}  image AUROC {metrics['image_auroc']:.3f}")
 

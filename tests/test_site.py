@@ -43,7 +43,7 @@ def test_nothing_comes_from_elsewhere(site: Path) -> None:
 def test_the_reference_says_what_the_code_says(site: Path) -> None:
     """Comments behind parameters and attributes are their documentation."""
     page = (site / "api.html").read_text(encoding="utf-8")
-    assert "side of the square the model sees" in page
+    assert re.search(r"<code[^>]*>image_size</code>[^<]*(<[^>]*>[^<]*)*?side of the square the model sees", page)
     assert "share of normal images that look at least as anomalous" in page
 
 
