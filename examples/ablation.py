@@ -20,7 +20,7 @@ from igd.evaluation.evaluate import evaluate
 
 OBJECTIVES = ("mse", "rec", "rec+gac", "igd")
 SEEDS = (0, 1)
-STEPS = 20  # far too few for a result; enough to see that it runs
+STEPS = 10  # far too few for a result; enough to see that it runs
 SMALL = {"pretrain": "scratch", "image_size": 32, "width": 4, "batch_size": 16}
 
 
