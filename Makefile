@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean browser
+.PHONY: demo test lint docs bench clean browser
 
 demo: $(READY)
 	$(BIN)/igd demo
@@ -25,14 +25,19 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The pages of docs/ as a site, without anything from elsewhere; a link that leads nowhere is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 bench: $(READY)
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/training_step.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,export,serve]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,export,serve]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) igd-demo build dist
+	rm -rf $(VENV) igd-demo igd-examples build dist

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,19 @@ def category(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(mask).save(path)
     return folder
+
+
+@pytest.fixture
+def _own_names() -> Iterator[None]:
+    """Objectives and methods to which a test gives a name lose it with the test."""
+    from igd.benchmark.methods import METHODS
+    from igd.method.objective import OBJECTIVES
+
+    before = [(registry, dict(registry)) for registry in (OBJECTIVES, METHODS)]
+    yield
+    for registry, names in before:
+        registry.clear()
+        registry.update(names)
 
 
 def real_data(name: str) -> Path:

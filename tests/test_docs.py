@@ -8,20 +8,20 @@ import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from conftest import spotted, stripes, write_images
 
 from igd import recipes
-from igd.cli import main
+from igd.cli import COMMANDS, main
 from igd.deploy.server import running
 from igd.pretraining import contrastive, distillation
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FROZEN = ("frozen_small", "frozen_large")
 
 
@@ -30,6 +30,20 @@ def shortened(scale: recipes.AnyScale) -> recipes.AnyScale:
     if isinstance(scale, recipes.PixelSettings):
         return scale
     return replace(scale, width=4, training=replace(scale.training, steps=3))
+
+
+def place(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def script(path: Path) -> ModuleType:
+    """A program of the project that is not part of the package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -41,7 +55,8 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     """The folders that the pages speak of, and recipes of a few steps: the commands stay as they are."""
     write_images(tmp_path / "parts" / "good", stripes(30))
     write_images(tmp_path / "parts" / "new", spotted(stripes(4, seed=1)))
-    (tmp_path / "bottle").symlink_to(category)
+    for name in ("bottle", "scans"):
+        (tmp_path / name).symlink_to(category)
     write_data_sets(tmp_path, category)
     short = {
         name: replace(
@@ -77,8 +92,9 @@ def write_data_sets(folder: Path, category: Path) -> None:
     np.savez(folder / "mnist.npz", x_train=train, y_train=classes, x_test=test, y_test=classes)
 
 
+@pytest.mark.usefixtures("_own_names")
 @pytest.mark.filterwarnings("ignore:.*model:")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=place)
 def test_commands_and_snippets(page: Path, workplace: Path) -> None:
     for block in blocks(page, "sh"):
         for line in block.splitlines():
@@ -101,21 +117,38 @@ def test_make_targets_exist() -> None:
     assert {"demo", "test"} <= named <= targets
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "results" / "README.md"], ids=lambda p: p.name
-)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=place)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
 
 
 def test_tables_are_made_from_the_results() -> None:
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tables = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tables)
+    tables = script(ROOT / "benchmarks" / "tables.py")
     assert (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8") == tables.page(ROOT / "docs" / "results")
+
+
+def test_the_page_of_commands_is_what_the_parsers_say() -> None:
+    made = script(ROOT / "docs" / "commands.py").page()
+    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == made, "run: python docs/commands.py"
+    for command in (*(module.__name__.rpartition(".")[2] for module in COMMANDS), "benchmark run", "weights get"):
+        assert f"\n## igd {command}" in made
+
+
+@pytest.mark.parametrize(("name", "function"), [("rooms", "rooms"), ("flow", "flow"), ("anomaly", "picture")])
+def test_drawings_are_what_their_scripts_draw(name: str, function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    drawn = getattr(script(ROOT / "docs" / "pictures" / f"{name}.py"), function)()
+    kept = (ROOT / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+    assert kept == drawn, f"run: python docs/pictures/{name}.py"
+    ElementTree.fromstring(drawn)
+
+
+def test_every_room_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    listed = {module for layer in script(ROOT / "docs" / "pictures" / "rooms.py").layers() for module in layer}
+    there = {f"igd.{path.stem}" for path in (ROOT / "src" / "igd").iterdir() if not path.name.startswith(("_", "py."))}
+    assert listed == there
 
 
 def test_the_demo_finds_its_defects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

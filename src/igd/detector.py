@@ -53,9 +53,10 @@ USUAL = 0.99  # share of a normal image's pixels that its heat map should leave 
 class IGD(Judge, BaseEstimator):
     """Interpolated Gaussian descriptor: learns normal images, scores new ones and shows where they deviate.
 
-    >>> from igd import IGD
-    >>> detector = IGD().fit("parts/good")                # doctest: +SKIP
-    >>> detector.predict("parts/new/0001.png").score      # doctest: +SKIP
+    Examples:
+        >>> from igd import IGD
+        >>> detector = IGD().fit("parts/good")                # doctest: +SKIP
+        >>> detector.predict("parts/new/0001.png").score      # doctest: +SKIP
 
     `predict` gives a `Prediction` for one image and a list of them for several. `score_samples` and
     `decision_function` have scikit-learn's signs: the lower, the more anomalous, and below 0 is an alarm.
