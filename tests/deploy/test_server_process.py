@@ -51,7 +51,7 @@ class Running:
         """A request whose body the server has begun to wait for, so that it has been admitted."""
         link = socket.create_connection((self.address.hostname, self.address.port), timeout=30)
         size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-        link.sendall(f"POST {SCORE} HTTP/1.1\r\nHost: x\r\n{size}\r\nExpect: 100-continue\r\n\r\n".encode())
+        link.sendall(f"POST {SCORE} HTTP/1.1\r\nHost: localhost\r\n{size}\r\nExpect: 100-continue\r\n\r\n".encode())
         assert link.recv(1000).startswith(b"HTTP/1.1 100")
         return link
 

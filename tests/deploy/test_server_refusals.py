@@ -219,3 +219,17 @@ def test_504_forgets_what_nobody_waits_for(serving: Callable[..., TestClient], f
     until(lambda: client.post(SCORE, content=good).status_code == 200)
     assert judge.batches[0] == 1
     assert len(judge.batches) < 5
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:80", "[::1]:8000"])
+def test_a_local_server_answers_by_its_own_names(serving: Callable[..., TestClient], host: str) -> None:
+    client = serving(hosts=("127.0.0.1", "::1", "localhost"))
+    assert client.get("/v1/models", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:8000", "", "["])
+def test_a_forged_host_name_is_refused(serving: Callable[..., TestClient], host: str) -> None:
+    client = serving(hosts=("127.0.0.1", "::1", "localhost"))
+    answer = client.get("/v1/models", headers={"Host": host})
+    assert answer.status_code == 421
+    assert "127.0.0.1" in detail(answer)

@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
 
     paths = named(options.models)
     limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    settings = Settings(token=_token(options.token_file), **limits)
+    hosts = LOCAL if options.host in LOCAL else ()
+    settings = Settings(token=_token(options.token_file), hosts=hosts, **limits)
     if settings.token is None and options.host not in LOCAL:
         print(f"igd: warning: anyone who reaches {options.host} may ask; --token-file FILE asks for a token", file=sys.stderr)
     listener = listen(options.host, options.port)

@@ -1,4 +1,4 @@
-"""What surrounds every request: token, security headers, figures, a line of log."""
+"""What surrounds every request: host, token, security headers, figures, a line of log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import datetime, timezone
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -60,12 +61,8 @@ class Guard:
             await send(message)
 
         try:
-            if scope["path"].startswith(CLOSED) and not self._is_known(Headers(scope=scope)):
-                refusal = JSONResponse(
-                    {"detail": "the token is missing or wrong; send it as Authorization: Bearer TOKEN"},
-                    status_code=401,
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
+            refusal = self._refusal(Headers(scope=scope)) if scope["path"].startswith(CLOSED) else None
+            if refusal:
                 await discard(Request(scope, counting), self.service.settings.max_bytes)
                 await refusal(scope, counting, protecting)
             else:
@@ -75,6 +72,17 @@ class Guard:
             self.service.figures.answered(_route(scope), status, seconds)
             _log(scope, status, seconds, received)
 
+    def _refusal(self, headers: Headers) -> JSONResponse | None:
+        """Why the one who asks may not, or None."""
+        hosts, asked = self.service.settings.hosts, headers.get("host", "")
+        if hosts and _host_name(asked) not in hosts:
+            detail = f"this server does not answer for {asked[:LONGEST_PATH]!r}; ask for {hosts[0]}, or start it with --host"
+            return JSONResponse({"detail": detail}, status_code=421)
+        if not self._is_known(headers):
+            detail = "the token is missing or wrong; send it as Authorization: Bearer TOKEN"
+            return JSONResponse({"detail": detail}, status_code=401, headers={"WWW-Authenticate": "Bearer"})
+        return None
+
     def _is_known(self, headers: Headers) -> bool:
         """Whether the request carries the token; the time this takes says nothing about how much of it was right."""
         token = self.service.settings.token
@@ -82,6 +90,14 @@ class Guard:
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
         return hmac.compare_digest(given.strip().encode(), token.encode()) and scheme.lower() == "bearer"
+
+
+def _host_name(asked: str) -> str | None:
+    """A Host header without its port."""
+    try:
+        return urlsplit(f"//{asked}").hostname
+    except ValueError:  # brackets that are not closed
+        return None
 
 
 def _route(scope: Scope) -> str:

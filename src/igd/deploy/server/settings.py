@@ -9,9 +9,10 @@ from igd.errors import UserError
 
 @dataclass(frozen=True)
 class Settings:
-    """The server's limits; every one of them has a flag of the same name."""
+    """The server's limits; every number has a flag of the same name."""
 
     token: str | None = None  # that requests must carry; None: anyone who reaches the port may ask
+    hosts: tuple[str, ...] = ()  # names that requests may ask for, so that no web page can forge one; none: any
     max_bytes: int = 50_000_000  # of a request's body
     max_pixels: int = 25_000_000  # of an image
     queue: int = 64  # images that are waiting or being scored; further ones are refused
@@ -21,7 +22,7 @@ class Settings:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name != "token" and not 0 < value < float("inf"):
+            if each.type in ("int", "float") and not 0 < value < float("inf"):
                 raise UserError(f"--{each.name.replace('_', '-')} is {value}; it must be a positive number")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
             raise UserError("the token must be visible ASCII characters on one line, as it travels in a header")
