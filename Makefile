@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench clean browser
+.PHONY: demo test lint docs package bench clean browser
 
 demo: $(READY)
 	$(BIN)/igd demo
@@ -29,6 +29,14 @@ lint: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+# What a user of the package gets: built from the sdist, installed where nothing else is, and run.
+package: $(READY)
+	mkdir -p build && rm -rf build/dist build/clean build/igd-demo
+	$(BIN)/python -m build --no-isolation --outdir build/dist . >build/package.log || { cat build/package.log; exit 1; }
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/dist/*.whl
+	cd build && clean/bin/igd doctor && clean/bin/igd demo --quiet
 
 bench: $(READY)
 	$(BIN)/python benchmarks/similarity.py
