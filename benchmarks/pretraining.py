@@ -9,6 +9,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from igd.pretraining.weights import load_backbone
 from igd.pretraining.whitening import start_whitened
 from igd.progress import Progress, TerminalProgress
 
+PARTS = ("scratch", "contrastive", "distilled")
 WATCHED = 5  # points of the curve, each after twice as many steps as the one before
 
 
@@ -42,6 +44,8 @@ def main() -> None:
     parser.add_argument("--classes", type=int, nargs="+", required=True)
     parser.add_argument("--steps", type=int, default=contrastive.FAST.steps, help="of pre-training (default: %(default)s)")
     parser.add_argument("--tested", type=int, default=10_000, help="test images (default: %(default)s)")
+    parser.add_argument("--rotated", action="store_true", help="turned images as further negatives of contrastive learning")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -58,7 +62,7 @@ def report(runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
         "what": f"{options.data.stem}: encoders learnt from the normal images alone",
         "command": f"python benchmarks/pretraining.py --data {options.data.name} "
         f"--classes {' '.join(map(str, options.classes))} --steps {options.steps} --tested {options.tested} "
-        f"--seed {options.seed}",
+        f"--seed {options.seed} --parts {' '.join(options.parts)}{' --rotated' if options.rotated else ''}",
         **conditions("fast", options.seed),
         "encoders": runs,
     }
@@ -72,12 +76,12 @@ def run(arrays: Any, number: int, options: argparse.Namespace) -> dict[str, Any]
     normal, test = arrays["x_train"][arrays["y_train"].ravel() == number], arrays["x_test"][: options.tested]
     labels = arrays["y_test"].ravel()[: options.tested] != number
     pixels, test_pixels = as_pixels(normal), as_pixels(test)
-    return {
-        "class": number,
-        "scratch": trained(normal, test, labels, options.seed, "scratch"),
-        "contrastive": contrasted(normal, pixels, test, test_pixels, labels, options),
-        "distilled": distilled(pixels, test_pixels, labels, options),
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "scratch": lambda: trained(normal, test, labels, options.seed, "scratch"),
+        "contrastive": lambda: contrasted(normal, pixels, test, test_pixels, labels, options),
+        "distilled": lambda: distilled(pixels, test_pixels, labels, options),
     }
+    return {"class": number, **{part: parts[part]() for part in options.parts}}
 
 
 def trained(normal: NDArray[Any], test: NDArray[Any], labels: NDArray[Any], seed: int, pretrain: str) -> dict[str, Any]:
@@ -110,7 +114,7 @@ def contrasted(
             watching = time.perf_counter() - started - seconds
 
     forget_peak_memory()
-    settings = replace(contrastive.FAST, steps=options.steps, seed=options.seed)
+    settings = replace(contrastive.FAST, steps=options.steps, rotated=options.rotated, seed=options.seed)
     made = contrastive.contrast(pixels, settings, TerminalProgress(), watch=watch)
     seconds, memory = time.perf_counter() - started - watching, peak_memory_mb()
     with tempfile.TemporaryDirectory() as folder:

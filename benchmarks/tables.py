@@ -125,29 +125,33 @@ def audits_table(result: dict[str, Any]) -> str:
 
 
 def encoders_table(result: dict[str, Any]) -> str:
-    rows, curves = [], []
-    for run in result["encoders"]:
-        contrastive, distilled = run["contrastive"], run["distilled"]
-        aucs = (distilled[name] for name in ("auc_of_student", "auc_of_teacher", "cosine"))
-        rows.append(
-            [
-                run["class"],
-                f"{run['scratch']['auc']:.3f}",
-                f"{contrastive['detector']['auc']:.3f}",
-                f"{contrastive['pretraining_seconds']:.0f}",
-                *(f"{value:.3f}" for value in aucs),
-                f"{distilled['seconds']:.0f}",
-            ]
-        )
-        points = ", ".join(f"{point['seconds']:.0f} s {point['auc']:.3f}" for point in contrastive["curve"])
-        curves.append(f"- class {run['class']}: {points}")
-    memory = max(run[way]["peak_memory_mb"] for run in result["encoders"] for way in ("scratch", "contrastive", "distilled"))
+    runs = result["encoders"]
+    rows = [[run["class"], *scratch_and_contrastive(run), *student_and_teacher(run)] for run in runs]
+    curves = [
+        f"- class {run['class']}: "
+        + ", ".join(f"{each['seconds']:.0f} s {each['auc']:.3f}" for each in run["contrastive"]["curve"])
+        for run in runs
+    ]
+    memory = max(part["peak_memory_mb"] for run in runs for part in run.values() if isinstance(part, dict))
     names = ("normal class", "scratch, AUC", "contrastive, AUC", "pre-training, s", "Gaussian on student", "on teacher")
     return (
         f"{table((*names, 'cosine', 'distilling, s'), rows)}\n"
         "AUC of an untrained Gaussian on the contrastive encoder after some seconds of pre-training:\n\n"
         f"{chr(10).join(curves)}\n\nPeak memory of any of these: {memory} MB.\n"
     )
+
+
+def scratch_and_contrastive(run: dict[str, Any]) -> tuple[str, ...]:
+    scratch, contrastive = run["scratch"], run["contrastive"]
+    return f"{scratch['auc']:.3f}", f"{contrastive['detector']['auc']:.3f}", f"{contrastive['pretraining_seconds']:.0f}"
+
+
+def student_and_teacher(run: dict[str, Any]) -> tuple[str, ...]:
+    if "distilled" not in run:
+        return ("-",) * 4
+    distilled = run["distilled"]
+    aucs = (distilled[name] for name in ("auc_of_student", "auc_of_teacher", "cosine"))
+    return (*(f"{value:.3f}" for value in aucs), f"{distilled['seconds']:.0f}")
 
 
 def exported_table(result: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""One M-step of the paper: ours against a plain one that encodes and decodes again for the critic.
+"""One M-step of the paper: ours against a plain one, at the same mathematics.
+
+Plain is what the paper's equations suggest in PyTorch as it comes: encode and decode, and for the critic encode and decode
+again; MS-SSIM by convolutions; memory layout and Adam as they are by default.
 
 python benchmarks/training_step.py
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from lightning_fabric import Fabric
 from ratio import compare
 from torch import Tensor
@@ -17,22 +21,21 @@ from igd.method.gaussian import anomaly
 from igd.method.interpolation import critic_loss, fooling_loss, interpolate_images, interpolate_latents
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
-from igd.method.reconstruction import reconstruction_error
-from igd.method.similarity import PATCH, WHOLE_IMAGE, Similarity
+from igd.method.similarity import PATCH, SMALLEST, WHOLE_IMAGE, Similarity
 from igd.scale import in_fast_layout
 
 STEPS = 2
 
 
 class Images:
-    def __init__(self, count: int, side: int) -> None:
-        self.images = torch.randn(count, 3, side, side)
+    def __init__(self, count: int, side: int, layout: torch.memory_format) -> None:
+        self.images, self.layout = torch.randn(count, 3, side, side), layout
 
     def __len__(self) -> int:
         return len(self.images)
 
     def __getitem__(self, indices: Tensor) -> Tensor:
-        return self.images[indices].contiguous(memory_format=torch.channels_last)
+        return self.images[indices].contiguous(memory_format=self.layout)
 
     def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> None:
         return None
@@ -45,17 +48,23 @@ def main() -> None:
         ("32 x 32, width 64 (the paper's), batch 16", 32, 64, 16, PATCH),
         ("256 x 256, width 16, batch 4", 256, 16, 4, WHOLE_IMAGE),
     ):
-        samples, training = Images(batch, side), Training(steps=STEPS, batch_size=batch)
-        states = [fresh(side, width, samples, training) for _ in range(2)]
-        compare(
-            name, partial(ours, states[0], samples, training, setting), partial(plain, states[1], samples, setting), rounds=5
-        )
+        training = Training(steps=STEPS, batch_size=batch)
+        fast, usual = (Images(batch, side, layout) for layout in (torch.channels_last, torch.contiguous_format))
+        one, other = fresh(side, width, fast, training, True), fresh(side, width, usual, training, False)
+        compare(name, partial(ours, one, fast, training, setting), partial(plain, other, usual, setting), rounds=5)
 
 
-def fresh(side: int, width: int, samples: Images, training: Training) -> TrainingState:
+def fresh(side: int, width: int, samples: Images, training: Training, fast: bool) -> TrainingState:
     torch.manual_seed(0)
-    autoencoder, critic = in_fast_layout(AutoEncoder(side, 3, width)), in_fast_layout(Critic(side, 3, width))
-    return start_training(autoencoder, critic, samples, training)
+    autoencoder, critic = AutoEncoder(side, 3, width), Critic(side, 3, width)
+    if fast:
+        autoencoder, critic = in_fast_layout(autoencoder), in_fast_layout(critic)
+    state = start_training(autoencoder, critic, samples, training)
+    if not fast:
+        settings = {"lr": training.learning_rate, "weight_decay": training.weight_decay}
+        state.optimizer = torch.optim.Adam(autoencoder.parameters(), **settings)
+        state.critic_optimizer = torch.optim.Adam(critic.parameters(), **settings)
+    return state
 
 
 def ours(state: TrainingState, samples: Images, training: Training, setting: Similarity) -> None:
@@ -78,7 +87,7 @@ def plain(state: TrainingState, samples: Images, setting: Similarity) -> None:
         latent = encoder(image)
         reconstruction = decoder(latent)
         predicted = critic(decoder(interpolate_latents(latent, alpha)))
-        loss = anomaly(latent, mean, variance).mean() + reconstruction_error(image, reconstruction, setting).mean()
+        loss = anomaly(latent, mean, variance).mean() + plain_error(image, reconstruction, setting).mean()
         state.optimizer.zero_grad()
         (loss + 0.1 * fooling_loss(predicted).mean()).backward()
         state.optimizer.step()
@@ -90,6 +99,26 @@ def plain(state: TrainingState, samples: Images, setting: Similarity) -> None:
         state.critic_optimizer.zero_grad()
         critic_loss(critic(interpolation), alpha, critic(blended)).mean().backward()
         state.critic_optimizer.step()
+
+
+def plain_error(image: Tensor, reconstruction: Tensor, setting: Similarity) -> Tensor:
+    """l_r of eq. 12, MS-SSIM by depthwise convolutions."""
+    offset = torch.arange(setting.window) - setting.window // 2
+    window = torch.exp(-offset.square() / (2 * setting.sigma**2))
+    kernel = (window[:, None] * window / window.sum() ** 2).expand(3, 1, -1, -1)
+    blur = partial(F.conv2d, weight=kernel, groups=3)
+    c1, c2 = ((k * setting.data_range) ** 2 for k in (setting.k1, setting.k2))
+    one, other, similarity = image, reconstruction, torch.ones(len(image), 3)
+    for scale, weight in enumerate(setting.weights):
+        mean, other_mean = blur(one), blur(other)
+        variance, other_variance = blur(one * one) - mean * mean, blur(other * other) - other_mean * other_mean
+        factor = (2 * (blur(one * other) - mean * other_mean) + c2) / (variance + other_variance + c2)
+        if scale == len(setting.weights) - 1:
+            factor = factor * (2 * mean * other_mean + c1) / (mean * mean + other_mean * other_mean + c1)
+        similarity = similarity * factor.mean(dim=(2, 3)).clamp(min=SMALLEST) ** weight
+        one, other = (F.avg_pool2d(each, 2, ceil_mode=True, count_include_pad=False) for each in (one, other))
+    absolute = (image - reconstruction).abs().mean(dim=(1, 2, 3)) / setting.data_range
+    return 0.15 * absolute + 0.85 * (1 - similarity.mean(dim=1))
 
 
 if __name__ == "__main__":

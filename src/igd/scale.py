@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 CHECKED = 32  # training samples on which the decoder is checked
-BORROWED, SHARED, RIDGE = 0.25, 0.5, 1e-6  # of a place's spread: from its neighbours, from the whole map; least of it
+FEWEST_MAPS = 3  # that tell what is usual at a place
+BORROWED, SHARED = 0.25, 0.5  # shares of its neighbours' and of the whole map's variance in that of a place
+LEAST_SPREAD = 0.02  # at a place, as a share of the mean error: a few maps may agree by chance
 PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory
 
 
@@ -167,7 +169,9 @@ class Scale:
         if self.settings.patch is None:
             variance = squared_distance(latent, self.descriptor.mean).median()
             self.descriptor = replace(self.descriptor, variance=variance)
-        self.usual = maps.describe(BORROWED, SHARED, RIDGE)
+        least = float(LEAST_SPREAD * maps.mean.mean()) ** 2
+        if maps.count >= FEWEST_MAPS and least:
+            self.usual = maps.describe(BORROWED, SHARED, ridge=0, least=least)
 
     def tensors(self) -> dict[str, Tensor]:
         """All that was learnt."""

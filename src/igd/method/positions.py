@@ -45,10 +45,10 @@ class PositionMoments:
         self.mean = self.mean + shift * (own / total)
         self.count = total
 
-    def describe(self, borrowed: float, shared: float, ridge: float) -> PositionDescriptor:
+    def describe(self, borrowed: float, shared: float, ridge: float, least: float = 0.0) -> PositionDescriptor:
         """The descriptor: each cell's covariance, of which a share is its neighbours' and a share the whole image's.
 
-        `ridge` is added to its diagonal, in units of the mean variance of a feature.
+        To its diagonal `ridge` is added, in units of the mean variance of a feature, and `least`, as it is.
         """
         rows, columns = self.mean.shape[1] // CELL, self.mean.shape[2] // CELL
         covariance = self.scatter / (self.count * CELL**2)
@@ -57,8 +57,8 @@ class PositionMoments:
         everywhere = covariance.mean(dim=0, keepdim=True)
         mixed = (1 - shared) * ((1 - borrowed) * covariance + borrowed * around) + shared * everywhere
         size = mixed.shape[-1]
-        least = ridge * everywhere.diagonal(dim1=1, dim2=2).mean()
-        factor = torch.linalg.cholesky(mixed + least * torch.eye(size, dtype=mixed.dtype))
+        added = ridge * everywhere.diagonal(dim1=1, dim2=2).mean() + least
+        factor = torch.linalg.cholesky(mixed + added * torch.eye(size, dtype=mixed.dtype))
         identity = torch.eye(size, dtype=mixed.dtype).expand_as(factor)
         whitener = torch.linalg.solve_triangular(factor, identity, upper=False)
         return PositionDescriptor(features_last(self.mean.float()), whitener.float())
