@@ -2,11 +2,12 @@
 
 import torch
 
+from igd.looking import excess
 from igd.method.gaussian import GaussianDescriptor
 from igd.method.objective import OBJECTIVES
 from igd.method.positions import PositionMoments
 from igd.recipes import RECIPES
-from igd.scale import FEWEST_MAPS, LEAST_SPREAD, Scale, excess
+from igd.scale import FEWEST_MAPS, LEAST_SPREAD, Scale
 
 SIDE = 32
 

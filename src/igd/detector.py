@@ -28,6 +28,7 @@ from igd.errors import TrainingWarning
 from igd.files import check_writable
 from igd.judging import Judge, Seen
 from igd.learning import see, train_scale
+from igd.looking import Look
 from igd.method.health import check_scores
 from igd.method.positions import PositionMoments
 from igd.modelfile import StoredModel, build_scale, read_model, write_model
@@ -41,7 +42,7 @@ from igd.preparation import (
 from igd.pretraining.backbones import DEFAULT
 from igd.progress import Progress
 from igd.recipes import AnyScale, Combination, ScaleSettings, find_objective, find_recipe
-from igd.scale import Look, Scale
+from igd.scale import Scale
 from igd.version import __version__
 
 FEWEST_TO_SPLIT = 8  # held-out images

@@ -13,12 +13,13 @@ from igd.checkpoint import Checkpoint
 from igd.data.pixels import shifted
 from igd.data.store import Pixels
 from igd.errors import Interrupted, UserError
+from igd.looking import SeenSamples
 from igd.method.em import TrainingState, generator
 from igd.method.health import snapshot
 from igd.pixelscale import PixelScale
 from igd.pretraining.features import FrozenBackbone
 from igd.progress import Progress
-from igd.scale import Scale, SeenSamples
+from igd.scale import Scale
 
 CHECKPOINT_SECONDS = 30.0  # between two checkpoints
 AT_ONCE = 32  # images that the backbone looks at before progress is shown

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from igd.errors import UserError
+from igd.looking import Look
 from igd.method.filters import resize
 from igd.method.positions import CELL, PositionDescriptor, PositionMoments, features_last, mahalanobis
 from igd.pretraining.features import Seen
 from igd.recipes import PixelSettings
-from igd.scale import Look
 
 QUIET = 0.25  # share of an image's positions that even a large defect leaves alone
 

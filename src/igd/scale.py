@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
-from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored
+from igd.data.pixels import all_patches, lay_over, mirrored
 from igd.data.store import Pixels
 from igd.errors import UserError
+from igd.looking import Look, SeenSamples, excess, joined
 from igd.method.em import TrainingState, generator, start_training, train
 from igd.method.filters import resize, smooth
 from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
-from igd.method.positions import CELL, PositionDescriptor, PositionMoments, mahalanobis
+from igd.method.positions import CELL, PositionDescriptor, PositionMoments
 from igd.method.reconstruction import reconstruction_error_and_map
 from igd.pretraining.features import Seen, patch_features
 from igd.pretraining.whitening import start_whitened
@@ -37,45 +38,6 @@ PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory
 
 
 Network = TypeVar("Network", bound=torch.nn.Module)
-
-
-@dataclass
-class Look:
-    """What a scale sees in a batch of images."""
-
-    parts: list[tuple[Tensor, float]]  # what an image's score is made of, (b,) each, and the share of each
-    terms: dict[str, Tensor]  # l_r and l_h, of patches at the worst one, as far as the objective has them
-    map: Tensor  # (b, side, side)
-
-
-def joined(looks: list[Look]) -> Look:
-    """Looks at one batch after another, as one look at all."""
-    first = looks[0]
-    parts = [(torch.cat([look.parts[n][0] for look in looks]), share) for n, (_, share) in enumerate(first.parts)]
-    terms = {name: torch.cat([look.terms[name] for look in looks]) for name in first.terms}
-    return Look(parts, terms, torch.cat([look.map for look in looks]))
-
-
-class SeenSamples(PatchSamples):
-    """Patches, and beside each what a frozen backbone sees of it."""
-
-    def __init__(
-        self,
-        pixels: Pixels,
-        side: int,
-        stride: int,
-        halvings: int,
-        features: Tensor | None,
-        mirrored: Tensor | None = None,
-    ) -> None:
-        super().__init__(pixels, side, stride, halvings)
-        self.features, self.mirrored = features, mirrored
-
-    def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> Tensor | None:
-        if self.features is None or mirrored is None:
-            return None if self.features is None else self.features[indices]
-        assert self.mirrored is not None
-        return torch.where(mirrored[:, None], self.mirrored[indices], self.features[indices])
 
 
 class Scale:
@@ -287,12 +249,6 @@ class Scale:
         )
         error, share = error.clamp(max=1), self.settings.anomaly_share if objective.classifier else 0.0
         return error, anomaly, share * anomaly + (1 - share) * error, heat.clamp(max=1)
-
-
-def excess(maps: Tensor, usual: PositionDescriptor) -> Tensor:
-    """How far each pixel of maps (b, h, w) lies above what is usual at its place, in spreads."""
-    above = torch.maximum(maps[:, None], usual.mean)
-    return mahalanobis(above, usual).sqrt()
 
 
 def in_fast_layout(network: Network) -> Network:
