@@ -177,7 +177,7 @@ def test_a_missing_package_is_named(
     monkeypatch.delitem(sys.modules, "igd.deploy.server.running")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", str(model_file)]) == 2
-    assert "igd serve needs the package uvicorn; pip install 'igd-anomaly[serve]'" in capsys.readouterr().err
+    assert "serving needs the package uvicorn; install it with: pip install 'igd-anomaly[serve]'" in capsys.readouterr().err
 
 
 def test_an_open_server_without_token_is_warned_about(

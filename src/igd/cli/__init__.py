@@ -21,7 +21,7 @@ from igd.cli import (
     train,
     weights,
 )
-from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR
+from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR, Parser
 from igd.errors import Interrupted, UserError
 from igd.version import __version__
 
@@ -45,7 +45,12 @@ EXAMPLES = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        parser.print_help()
+        return USER_ERROR
+    options = parser.parse_args(given)
     try:
         result: int = options.run(options)
         return result
@@ -69,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="igd",
         description="Learns what normal images look like, scores new ones and shows where they deviate.",
         epilog=EXAMPLES,

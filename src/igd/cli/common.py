@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from igd.errors import TrainingWarning
 from igd.progress import LineProgress, Progress, TerminalProgress
@@ -20,6 +22,16 @@ if TYPE_CHECKING:
     from igd.detector import IGD
 
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with an error in one line like all others, and the nearest word for one that it does not know."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        near = unknown and get_close_matches(unknown[1], re.findall(r"[\w+-]+", unknown[2]), 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        self.exit(USER_ERROR, f"igd: error: {message}{meant} ({self.prog} --help says more)\n")
 
 
 def add_command(

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         from igd.deploy.server.running import listen, serve
         from igd.deploy.server.settings import Settings
     except ModuleNotFoundError as error:
-        raise UserError(f"igd serve needs the package {error.name}; pip install 'igd-anomaly[serve]'") from None
+        raise UserError(f"serving needs the package {error.name}; install it with: pip install 'igd-anomaly[serve]'") from None
 
     paths = named(options.models)
     limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}

@@ -1,0 +1,30 @@
+"""Mistakes on the command line get one line that names them and the way out."""
+
+import pytest
+
+from igd.cli import main
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["trian", "parts"], "did you mean train? (igd --help says more)"),
+        (["benchmark", "shw"], "did you mean show? (igd benchmark --help says more)"),
+        (["train"], "required: images, -o/--output (igd train --help says more)"),
+        (["train", "parts", "-o", "parts.igd", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
+        (["train", "parts", "-o", "parts.igd", "--fit", "crp"], "did you mean crop?"),
+        (["xyzzy"], "invalid choice: 'xyzzy'"),
+    ],
+)
+def test_a_slip_of_the_hand_gets_one_line(typed: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(typed)
+    assert error.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("igd: error: ")
+    assert says in line
+
+
+def test_no_command_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "igd train parts/good -o parts.igd" in capsys.readouterr().out
