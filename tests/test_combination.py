@@ -19,6 +19,12 @@ def test_squashed_is_a_half_where_it_becomes_alarming() -> None:
     assert squashed(torch.tensor(0.0)).item() == 0.25
 
 
+def test_what_is_alarming_can_be_said() -> None:
+    assert squashed(torch.tensor(7.5), alarming=7.5).item() == 0.5
+    spreads = torch.linspace(-50, 50, 101)
+    assert torch.equal(squashed(spreads, 7.5).argsort(), squashed(spreads).argsort())
+
+
 def test_a_far_outlier_still_beats_a_near_one() -> None:
     near, far = squashed(torch.tensor([1e3, 1e4]))
     assert near < far < 1

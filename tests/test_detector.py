@@ -235,3 +235,13 @@ def test_scikit_learns_contract_on_images() -> None:
         clone(estimator).fit(images.reshape(20, -1))
     with pytest.raises(UserError, match="NaN"):
         clone(estimator).fit(np.full((20, 32, 32), np.nan))
+
+
+@pytest.mark.parametrize("rate", [None, 0.2])
+def test_a_half_is_where_alarms_begin(rate: float | None) -> None:
+    with pytest.warns(UserWarning, match="model:"):
+        detector = IGD(steps=3, width=4, max_false_alarms=rate).fit(stripes(60))
+    assert detector.threshold_ == 0.5
+    predictions = detector.predict(np.concatenate([stripes(20, seed=1), spotted(stripes(20, seed=2))]))
+    assert {prediction.is_anomalous for prediction in predictions} == {True, False}
+    assert all(prediction.is_anomalous == (prediction.score > 0.5) for prediction in predictions)

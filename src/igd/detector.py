@@ -18,9 +18,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from igd.calibration import choose_rate
+from igd.calibration import choose_rate, threshold
 from igd.checkpoint import Checkpoint, fingerprint
-from igd.combination import Unit, combined
+from igd.combination import ALARMING, Unit, combined, joint, squashed
 from igd.data.decoding import ImageSet
 from igd.data.geometry import Fit
 from igd.data.sources import as_source
@@ -164,6 +164,7 @@ class IGD(Judge, BaseEstimator):
         self.scales_, self.backbone_ = scales, frozen
         self.units_: list[Unit] | None = None
         self.map_units_: list[Unit] | None = None
+        self.alarming_ = ALARMING
         if self._calibrated:
             self._measure_units(images.subset(fitting), progress)
         self._calibrate(images.subset(calibrating), progress)
@@ -230,15 +231,23 @@ class IGD(Judge, BaseEstimator):
         scale.measure(torch.cat(latents), maps)
 
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
-        """Learn from held-out normal images which scores and which map values are usual."""
-        scores, peaks, usual = [], [], []
+        """Learn from held-out normal images which scores and which map values are usual.
+
+        Above a score of 1/2 an image is an alarm, at the accepted rate. (The paper's plain sum stays as it is.)
+        """
+        joints, peaks, usual = [], [], []
         batches = torch.arange(len(images)).split(self.batch_)
         for indices in progress.track(batches, len(batches), "calibrating"):
-            score, heat, _ = self.look(images.pixels[indices])
-            scores.append(score)
+            looks = self._looks(images.pixels[indices])
+            _, heat, _ = self.combine(looks)
+            joints.append(joint(_parts(looks), self.units_))
             peaks.append(heat.flatten(1).amax(dim=1))
             usual.append(heat.flatten(1).quantile(USUAL, dim=1))
-        self.calibration_scores_ = torch.cat(scores)
+        values = torch.cat(joints)
+        self.calibration_scores_ = values
+        if self.units_ is not None:
+            self.alarming_ = threshold(values, self.false_alarm_rate_)
+            self.calibration_scores_ = squashed(values, self.alarming_)
         self.calibration_peaks_ = torch.cat(peaks)
         self.usual_heat_ = float(torch.cat(usual).mean())
         check_scores(self.calibration_scores_)
@@ -262,7 +271,7 @@ class IGD(Judge, BaseEstimator):
 
     def combine(self, looks: list[Look]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images, from what each scale sees."""
-        score = combined([(value, share / len(looks)) for look in looks for value, share in look.parts], self.units_)
+        score = combined(_parts(looks), self.units_, self.alarming_)
         heat = combined([(look.map, 1.0) for look in looks], self.map_units_)
         named = zip((scale.settings.name for scale in self.scales_), looks, strict=True)
         terms = {f"{name}.{term}": value for name, look in named for term, value in look.terms.items()}
@@ -304,6 +313,7 @@ class IGD(Judge, BaseEstimator):
             self.backbone_,
             self.units_,
             self.map_units_,
+            self.alarming_,
             self.calibration_scores_,
             self.calibration_peaks_,
             self.examples_,
@@ -323,8 +333,13 @@ class IGD(Judge, BaseEstimator):
         detector.scales = detector.scales and tuple(detector.scales)
         detector.geometry_, detector.channels_ = stored.geometry, stored.channels
         detector.scales_, detector.backbone_ = stored.scales, stored.backbone
-        detector.units_, detector.map_units_ = stored.units, stored.map_units
+        detector.units_, detector.map_units_, detector.alarming_ = stored.units, stored.map_units, stored.alarming
         detector.calibration_scores_, detector.calibration_peaks_ = stored.calibration_scores, stored.calibration_peaks
         detector.usual_heat_, detector.examples_ = stored.usual_heat, stored.examples
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
         return detector
+
+
+def _parts(looks: list[Look]) -> list[tuple[Tensor, float]]:
+    """What a score is made of, and the share of each: scales count alike."""
+    return [(value, share / len(looks)) for look in looks for value, share in look.parts]

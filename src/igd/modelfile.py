@@ -40,6 +40,7 @@ class StoredModel:
     backbone: FrozenBackbone | None
     units: list[Unit] | None  # of the parts of a score; None: they add up as they are
     map_units: list[Unit] | None
+    alarming: float  # spreads that make a score of 1/2
     calibration_scores: Tensor
     calibration_peaks: Tensor
     examples: Tensor  # some of the held-out images, at the model's size: whatever is made of the model is tried on them
@@ -61,6 +62,7 @@ def write_model(path: Path, model: StoredModel) -> None:
         "seen_by": model.backbone and {**model.backbone.described, "origin": model.backbone.backbone.origin},
         "units": None if model.units is None else [asdict(unit) for unit in model.units],
         "map_units": None if model.map_units is None else [asdict(unit) for unit in model.map_units],
+        "alarming": model.alarming,
         "usual_heat": model.usual_heat,
         "false_alarm_rate": model.false_alarm_rate,
         "provenance": model.provenance,
@@ -98,7 +100,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
         raise ValueError("impossible geometry")
     rate, scores, peaks = header["false_alarm_rate"], tensors["calibration.scores"], tensors["calibration.peaks"]
     promised = 0 < rate < 1 and (len(scores) + 1) * rate >= 1 - 1e-9
-    if not promised or scores.shape != peaks.shape or scores.dim() != 1 or not math.isfinite(header["usual_heat"]):
+    if not promised or scores.shape != peaks.shape or scores.dim() != 1 or not _finite(header, "usual_heat", "alarming"):
         raise ValueError("impossible calibration")
     examples = tensors["calibration.examples"]
     if examples.dtype != torch.uint8 or examples.shape[1:] != (header["channels"], geometry.side, geometry.side):
@@ -119,6 +121,7 @@ def _model(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> St
         backbone,
         _units(header["units"]),
         _units(header["map_units"]),
+        float(header["alarming"]),
         scores,
         peaks,
         examples,
@@ -186,6 +189,10 @@ def _units(described: list[dict[str, float]] | None) -> list[Unit] | None:
     if not all(math.isfinite(unit.middle) and unit.spread > 0 for unit in units):
         raise ValueError("impossible units")
     return units
+
+
+def _finite(header: dict[str, Any], *names: str) -> bool:
+    return all(math.isfinite(header[name]) for name in names)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
