@@ -90,7 +90,7 @@ def test_scales_are_combined_as_asked(detector: IGD) -> None:
         torch.testing.assert_close(heat, sum(look.map for look in looks) / 3)
     else:
         spreads = sum(unit(value) * share for unit, (value, share) in zip(detector.units_, parts, strict=True)) / 3
-        excess = (spreads - 3) / 3
+        excess = (spreads - detector.alarming_) / 3
         torch.testing.assert_close(score, 0.5 + 0.5 * excess / (1 + excess.abs()))
         assert all(isinstance(unit, Unit) and unit.spread > 0 for unit in detector.units_)
         assert len(detector.units_) == len(parts) == 4  # l_r and l_h of whole images, the worst patch, the worst place
