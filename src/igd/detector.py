@@ -209,9 +209,7 @@ class IGD(Judge, BaseEstimator):
         parts: list[Tensor] = []
         peaks: list[Tensor] = []
         batches = torch.arange(len(images)).split(self.batch_)
-        for scale in self.scales_:
-            if isinstance(scale, Scale):
-                self._measure_scale(scale, images, progress)
+        self._measure_scales([scale for scale in self.scales_ if isinstance(scale, Scale)], images, progress)
         for indices in progress.track(batches, len(batches), "measuring spreads"):
             looks = self._looks(images.pixels[indices])
             parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))
@@ -219,16 +217,22 @@ class IGD(Judge, BaseEstimator):
         self.units_ = [Unit.measured(column) for column in torch.cat(parts).T]
         self.map_units_ = [Unit.measured(column) for column in torch.cat(peaks).T]
 
-    def _measure_scale(self, scale: Scale, images: ImageSet, progress: Progress) -> None:
-        """Where held-out normal images lie in a model's latent space, and which errors of reconstruction are usual."""
-        latents, maps = [], PositionMoments()
+    def _measure_scales(self, scales: list[Scale], images: ImageSet, progress: Progress) -> None:
+        """Where held-out normal images lie in each model's latent space, and which errors of reconstruction are usual."""
+        if not scales:
+            return
+        moments = [PositionMoments() for _ in scales]
+        latents: list[list[Tensor]] = [[] for _ in scales]
         batches = torch.arange(len(images)).split(self.batch_)
-        for indices in progress.track(batches, len(batches), f"measuring {scale.settings.name} model"):
+        for indices in progress.track(batches, len(batches), "measuring models"):
             pixels = images.pixels[indices]
             seen = self.backbone_(pixels) if self.backbone_ else None
-            latents.append(scale.latents(pixels, seen))
-            maps.update(scale.look(pixels, seen).map[:, None])
-        scale.measure(torch.cat(latents), maps)
+            for scale, maps, latent in zip(scales, moments, latents, strict=True):
+                maps.update(scale.look(pixels, seen).map[:, None])
+                if scale.settings.patch is None:
+                    latent.append(scale.latents(pixels, seen))
+        for scale, maps, latent in zip(scales, moments, latents, strict=True):
+            scale.measure(torch.cat(latent) if latent else None, maps)
 
     def _calibrate(self, images: ImageSet, progress: Progress) -> None:
         """Learn from held-out normal images which scores and which map values are usual.

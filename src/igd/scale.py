@@ -120,15 +120,15 @@ class Scale:
             warnings += check_decoder(self.autoencoder, image, image if seen is None else seen, setting)
         return warnings
 
-    def measure(self, latent: Tensor, maps: PositionMoments) -> None:
-        """What is usual among images that nothing was fitted to, from their latents (b, Z) and their maps.
+    def measure(self, latent: Tensor | None, maps: PositionMoments) -> None:
+        """What is usual among images that nothing was fitted to, from their maps and, of whole images, their latents (b, Z).
 
         Those that the encoder was fitted to lie closer to mu. Where they are fewer than the directions of its first layer,
         so much closer that l_h would be 1 for every other image. (Of patches there are always enough.) And some places,
         such as edges, are hard to reconstruct in every image: a map should show what is unusual for its place.
         """
         assert self.descriptor is not None
-        if self.settings.patch is None:
+        if latent is not None:
             variance = squared_distance(latent, self.descriptor.mean).median()
             self.descriptor = replace(self.descriptor, variance=variance)
         least = float(LEAST_SPREAD * maps.mean.mean()) ** 2
