@@ -104,9 +104,9 @@ def picture(rows: list[dict[str, Any]]) -> str:
     shapes = []
     for number, (style, name, unit) in enumerate((("a", "seconds", "s"), ("b", "peak_mb", "MB"))):
         most = max(row[name] for row in rows)
-        label = f"{'time' if unit == 's' else 'peak memory'}, at most {most:,.0f} {unit}"
+        label = f"{'time' if unit == 's' else 'memory'}, at most {most:,.0f} {unit}"
         shapes.append(axes.line(images, [row[name] / most for row in rows], style))
-        shapes.append(f'<text class="{style}" x="{LEFT + 60}" y="{TOP + 90 + 16 * number}">{label}</text>')
+        shapes.append(f'<text class="{style}" x="{LEFT + 110}" y="{TOP + 160 + 16 * number}">{label}</text>')
     return standing_alone(axes.draw(shapes)) + "\n"
 
 
