@@ -150,9 +150,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "run.checkpoint"
     with pytest.raises(Interrupted):
         IGD(steps=5, width=4).fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(2))
-    with pytest.raises(UserError, match="other images or settings"):
+    with pytest.raises(UserError, match=r"with other images; .* or delete this file"):
         IGD(steps=5, width=4).fit(stripes(10, seed=1), checkpoint=checkpoint, resume=True)
-    with pytest.raises(UserError, match="other images or settings"):
+    with pytest.raises(UserError, match=r"with other settings \(seed was 0\); .* or delete this file"):
         IGD(steps=5, width=4, seed=1).fit(stripes(10), checkpoint=checkpoint, resume=True)
 
 

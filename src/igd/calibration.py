@@ -41,7 +41,8 @@ def choose_rate(asked: float | None, count: int) -> float:
     if asked < smallest_rate(count):
         raise UserError(
             f"a false-alarm rate of {asked:g} needs at least {math.ceil(1 / asked) - 1} calibration images, and there are "
-            f"{count}; give more normal images, hold out a larger share, or accept a rate of {smallest_rate(count):.3g}"
+            f"{count}; give more normal images, hold out a larger share (--calibration), or accept a rate of "
+            f"{smallest_rate(count):.3g} (--max-false-alarms)"
         )
     return asked
 

@@ -32,8 +32,8 @@ def fingerprint(settings: dict[str, Any], pixels: Pixels) -> str:
 class Checkpoint:
     """The states of a run's scales, kept in step with a file."""
 
-    def __init__(self, path: Path, run: str) -> None:
-        self.path, self.run = path, run
+    def __init__(self, path: Path, run: str, parameters: dict[str, Any]) -> None:
+        self.path, self.run, self.parameters = path, run, json.loads(json.dumps(parameters))
         self.tensors: dict[str, Tensor] = {}
 
     def load(self) -> bool:
@@ -42,9 +42,12 @@ class Checkpoint:
             return False
         header, self.tensors = read_tensors(self.path, KIND, FORMAT)
         if header.get("run") != self.run:
+            before = header.get("parameters") or {}
+            changed = [f"{name} was {before[name]}" for name in before if before[name] != self.parameters.get(name)]
+            other = f"settings ({', '.join(changed)})" if changed else "images"
             raise UserError(
-                f"{self.path}: belongs to a training with other images or settings; "
-                "give the same ones again, or start anew without resuming"
+                f"{self.path}: belongs to a training with other {other}; "
+                "give the same ones again, or delete this file to start anew"
             )
         return True
 
@@ -57,7 +60,8 @@ class Checkpoint:
     def save(self, scale: str, state: TrainingState) -> None:
         """Write this scale's state beside what is known of the others."""
         self.tensors |= {f"{scale}/{name}": value for name, value in state_tensors(state).items()}
-        write_tensors(self.path, {"kind": KIND, "format": FORMAT, "run": self.run}, self.tensors)
+        header = {"kind": KIND, "format": FORMAT, "run": self.run, "parameters": self.parameters}
+        write_tensors(self.path, header, self.tensors)
 
 
 def state_tensors(state: TrainingState) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,9 +18,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from igd.calibration import choose_rate, threshold
+from igd.calibration import choose_rate
 from igd.checkpoint import Checkpoint, fingerprint
-from igd.combination import ALARMING, Unit, combined, joint, squashed
+from igd.combination import Unit, combined
 from igd.data.decoding import ImageSet
 from igd.data.geometry import Fit
 from igd.data.sources import as_source
@@ -28,9 +28,9 @@ from igd.errors import TrainingWarning
 from igd.files import check_writable
 from igd.judging import Judge, Seen
 from igd.learning import see, train_scale
-from igd.looking import Look
+from igd.looking import Look, heat_of, parts_of
+from igd.measuring import calibrate, measure_scales, measure_units, split_held_out
 from igd.method.health import check_scores
-from igd.method.positions import PositionMoments
 from igd.modelfile import StoredModel, build_scale, read_model, write_model
 from igd.preparation import (
     choose_backbone,
@@ -41,14 +41,12 @@ from igd.preparation import (
 )
 from igd.pretraining.backbones import DEFAULT
 from igd.progress import Progress
-from igd.recipes import AnyScale, Combination, ScaleSettings, find_objective, find_recipe
+from igd.recipes import Combination, find_objective, find_recipe
 from igd.scale import Scale
 from igd.version import __version__
 
-FEWEST_TO_SPLIT = 8  # held-out images
 EXAMPLES = 8  # held-out images that the model file keeps
 PLACES = ("feature_cache", "weights")  # parameters that say where something is, not what is computed
-USUAL = 0.99  # share of a normal image's pixels that its heat map should leave uncoloured
 
 
 class IGD(Judge, BaseEstimator):
@@ -131,19 +129,20 @@ class IGD(Judge, BaseEstimator):
         settings, geometry = choose_scales(self, source)
         images = read_training_images(source, geometry, settings, self, progress)
         held_out = choose_held_out(len(images), self.calibration, self.seed)
-        fitting, calibrating = self._split(held_out.nonzero().flatten(), settings)
+        fitting, calibrating = split_held_out(held_out.nonzero().flatten(), settings, self._calibrated)
         rate = choose_rate(self.max_false_alarms, len(calibrating))
         training = images.subset((~held_out).nonzero().flatten())
         frozen = choose_backbone(self, settings, geometry, training, progress, stop)
+        parameters = {name: value for name, value in self.get_params().items() if name not in PLACES}
         described = {
             "made_by": __version__,
-            "parameters": {name: value for name, value in self.get_params().items() if name not in PLACES},
+            "parameters": parameters,
             "objective": asdict(objective),
             "scales": [asdict(each) for each in settings],
             "seen by": frozen and frozen.described,
         }
         run = fingerprint(described, training.pixels)
-        saved = Checkpoint(Path(checkpoint), run) if checkpoint else None
+        saved = Checkpoint(Path(checkpoint), run, parameters) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 
@@ -164,10 +163,17 @@ class IGD(Judge, BaseEstimator):
         self.scales_, self.backbone_ = scales, frozen
         self.units_: list[Unit] | None = None
         self.map_units_: list[Unit] | None = None
-        self.alarming_ = ALARMING
         if self._calibrated:
-            self._measure_units(images.subset(fitting), progress)
-        self._calibrate(images.subset(calibrating), progress)
+            self._measure(images.subset(fitting), progress)
+        usual = calibrate(
+            map(self._looks, self._batches(images.subset(calibrating), progress, "calibrating")),
+            self.units_,
+            self.map_units_,
+            rate,
+        )
+        check_scores(usual.scores)
+        self.calibration_scores_, self.calibration_peaks_ = usual.scores, usual.peaks
+        self.usual_heat_, self.alarming_ = usual.usual_heat, usual.alarming
         self.examples_ = images.pixels[calibrating[:EXAMPLES]]
         self.provenance_ = {
             "made_by": f"igd {__version__}",
@@ -192,69 +198,17 @@ class IGD(Judge, BaseEstimator):
     def _calibrated(self) -> bool:
         return (self.combination or find_recipe(self.recipe).combination) == "calibrated"
 
-    def _split(self, held_out: Tensor, settings: list[AnyScale]) -> tuple[Tensor, Tensor]:
-        """The held-out images that the parts of a score are measured on, and those that it is calibrated on.
+    def _measure(self, images: ImageSet, progress: Progress) -> None:
+        """Put all parts of a score on one scale, by how far held-out normal images stray in each."""
+        trained = [scale for scale in self.scales_ if isinstance(scale, Scale)]
+        if trained:
+            measure_scales(trained, self.backbone_, self._batches(images, progress, "measuring models"))
+        looks = map(self._looks, self._batches(images, progress, "measuring spreads"))
+        self.units_, self.map_units_ = measure_units(looks)
 
-        One part alone is only stretched, which changes no order and no p-value. Several are weighed against each other by
-        what they say about images, and the promise holds for images that had no say in it: a quarter is set aside.
-        """
-        one_part = len(settings) == 1 and not (isinstance(settings[0], ScaleSettings) and settings[0].patch is None)
-        if one_part or not self._calibrated or len(held_out) < FEWEST_TO_SPLIT:
-            return held_out, held_out
-        count = len(held_out) // 4
-        return held_out[:count], held_out[count:]
-
-    def _measure_units(self, images: ImageSet, progress: Progress) -> None:
-        """How far held-out normal images stray: in latent space, in each part of the score, and in each scale's map."""
-        parts: list[Tensor] = []
-        peaks: list[Tensor] = []
+    def _batches(self, images: ImageSet, progress: Progress, doing: str) -> Iterator[Tensor]:
         batches = torch.arange(len(images)).split(self.batch_)
-        self._measure_scales([scale for scale in self.scales_ if isinstance(scale, Scale)], images, progress)
-        for indices in progress.track(batches, len(batches), "measuring spreads"):
-            looks = self._looks(images.pixels[indices])
-            parts.append(torch.stack([value for look in looks for value, _ in look.parts], dim=1))
-            peaks.append(torch.stack([look.map.flatten(1).amax(dim=1) for look in looks], dim=1))
-        self.units_ = [Unit.measured(column) for column in torch.cat(parts).T]
-        self.map_units_ = [Unit.measured(column) for column in torch.cat(peaks).T]
-
-    def _measure_scales(self, scales: list[Scale], images: ImageSet, progress: Progress) -> None:
-        """Where held-out normal images lie in each model's latent space, and which errors of reconstruction are usual."""
-        if not scales:
-            return
-        moments = [PositionMoments() for _ in scales]
-        latents: list[list[Tensor]] = [[] for _ in scales]
-        batches = torch.arange(len(images)).split(self.batch_)
-        for indices in progress.track(batches, len(batches), "measuring models"):
-            pixels = images.pixels[indices]
-            seen = self.backbone_(pixels) if self.backbone_ else None
-            for scale, maps, latent in zip(scales, moments, latents, strict=True):
-                maps.update(scale.look(pixels, seen).map[:, None])
-                if scale.settings.patch is None:
-                    latent.append(scale.latents(pixels, seen))
-        for scale, maps, latent in zip(scales, moments, latents, strict=True):
-            scale.measure(torch.cat(latent) if latent else None, maps)
-
-    def _calibrate(self, images: ImageSet, progress: Progress) -> None:
-        """Learn from held-out normal images which scores and which map values are usual.
-
-        Above a score of 1/2 an image is an alarm, at the accepted rate. (The paper's plain sum stays as it is.)
-        """
-        joints, peaks, usual = [], [], []
-        batches = torch.arange(len(images)).split(self.batch_)
-        for indices in progress.track(batches, len(batches), "calibrating"):
-            looks = self._looks(images.pixels[indices])
-            _, heat, _ = self.combine(looks)
-            joints.append(joint(_parts(looks), self.units_))
-            peaks.append(heat.flatten(1).amax(dim=1))
-            usual.append(heat.flatten(1).quantile(USUAL, dim=1))
-        values = torch.cat(joints)
-        self.calibration_scores_ = values
-        if self.units_ is not None:
-            self.alarming_ = threshold(values, self.false_alarm_rate_)
-            self.calibration_scores_ = squashed(values, self.alarming_)
-        self.calibration_peaks_ = torch.cat(peaks)
-        self.usual_heat_ = float(torch.cat(usual).mean())
-        check_scores(self.calibration_scores_)
+        return (images.pixels[indices] for indices in progress.track(batches, len(batches), doing))
 
     def _looks(self, pixels: Tensor) -> list[Look]:
         """What each scale sees; the backbone looks once for all of them."""
@@ -275,8 +229,8 @@ class IGD(Judge, BaseEstimator):
 
     def combine(self, looks: list[Look]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Score, map and terms of images, from what each scale sees."""
-        score = combined(_parts(looks), self.units_, self.alarming_)
-        heat = combined([(look.map, 1.0) for look in looks], self.map_units_)
+        score = combined(parts_of(looks), self.units_, self.alarming_)
+        heat = heat_of(looks, self.map_units_)
         named = zip((scale.settings.name for scale in self.scales_), looks, strict=True)
         terms = {f"{name}.{term}": value for name, look in named for term, value in look.terms.items()}
         return score, heat, terms
@@ -342,8 +296,3 @@ class IGD(Judge, BaseEstimator):
         detector.usual_heat_, detector.examples_ = stored.usual_heat, stored.examples
         detector.false_alarm_rate_, detector.provenance_ = stored.false_alarm_rate, stored.provenance
         return detector
-
-
-def _parts(looks: list[Look]) -> list[tuple[Tensor, float]]:
-    """What a score is made of, and the share of each: scales count alike."""
-    return [(value, share / len(looks)) for look in looks for value, share in look.parts]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from igd.combination import Unit, combined
 from igd.data.pixels import PatchSamples
 from igd.data.store import Pixels
 from igd.method.positions import PositionDescriptor, mahalanobis
@@ -49,6 +50,16 @@ def joined(looks: list[Look]) -> Look:
     parts = [(torch.cat([look.parts[n][0] for look in looks]), share) for n, (_, share) in enumerate(first.parts)]
     terms = {name: torch.cat([look.terms[name] for look in looks]) for name in first.terms}
     return Look(parts, terms, torch.cat([look.map for look in looks]))
+
+
+def parts_of(looks: list[Look]) -> list[tuple[Tensor, float]]:
+    """What a score is made of, and the share of each: scales count alike."""
+    return [(value, share / len(looks)) for look in looks for value, share in look.parts]
+
+
+def heat_of(looks: list[Look], units: list[Unit] | None) -> Tensor:
+    """One map of what all scales see: (b, side, side)."""
+    return combined([(look.map, 1.0) for look in looks], units)
 
 
 def excess(maps: Tensor, usual: PositionDescriptor) -> Tensor:

@@ -36,7 +36,8 @@ def test_prints_for_people(parts: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["audit", str(parts), "--out", str(tmp_path / "audit"), *QUICK]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("   1  deviation ")
-    assert len(printed) == 12
+    assert len(printed) == 13
+    assert printed[10].startswith("10 images a model are few")
 
 
 def test_an_unreadable_image_is_named_or_refused(parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,9 @@ def test_what_a_value_means_does_not_depend_on_the_other_pixels(tmp_path: Path) 
         Image.fromarray(wrong).save(path)
         with pytest.raises(UnreadableImage, match="between 0 and 1"):
             read_image(path)
+    Image.fromarray(np.full((20, 20), -812, dtype=np.int32)).save(path)
+    with pytest.raises(UnreadableImage, match="from -812 to -812, and between 0 and 65535 is understood; choose"):
+        read_image(path)
 
 
 def test_exif_orientation(tmp_path: Path) -> None:
@@ -73,6 +76,13 @@ def test_finding(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert [path.name for path in find_images(tmp_path)] == ["a.jpg", "b.PNG", "d.webp"]
+
+
+def test_a_folder_of_scans_says_what_to_do(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"IM{number}.dcm").touch()
+    with pytest.raises(UserError, match=r"of 3 \.dcm files, choose which values become black and white"):
+        find_images(tmp_path)
 
 
 def test_parallel_results_come_in_order() -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from igd.method.balance import share_latent
-from igd.method.networks import AutoEncoder, Critic, Encoder, Normalisation, ResNet18, measure_statistics
+from igd.method.networks import AutoEncoder, Critic, Encoder, Normalisation, ResNet18, measure_statistics, normalise_by_batch
 
 
 @pytest.mark.parametrize("side", [32, 256])
@@ -122,3 +122,13 @@ def test_critic_starts_by_saying_nothing() -> None:
     critic = Critic(32, 3, 8)
     assert torch.equal(critic(torch.randn(4, 3, 32, 32)), torch.zeros(4))
     assert isinstance(critic, nn.Module)
+
+
+def test_an_encoder_that_is_trained_alone_is_normalised_as_usual() -> None:
+    usual, own = nn.BatchNorm2d(3), Normalisation(3)
+    normalise_by_batch(own)
+    for seed in range(3):
+        image = 2 * torch.randn(8, 3, 5, 5, generator=torch.Generator().manual_seed(seed)) + 1
+        torch.testing.assert_close(own(image), usual(image))
+    torch.testing.assert_close(own.eval()(image), usual.eval()(image))
+    assert not torch.equal(own(image[:1]), own.train()(image[:1]))

@@ -10,6 +10,7 @@ from typing import Any
 from igd.cli.common import DONE, add_command, add_data_flags, progress_of, training_set, warnings_as_lines
 from igd.cli.train import TRAINING_FLAGS, add_training_flags
 
+ENOUGH = 30  # images a fold, for a deviation to mean something
 NAMED = 10  # images, for people who look at the terminal
 
 
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
             print(json.dumps(row))
         return DONE
     for row in rows(audited)[:NAMED]:
-        print(f"{row['rank']:>4}  deviation {row['deviation']:6.1f}  p {row['p_value']:.4f}  {row['path']}")
+        print(f"{row['rank']:>4}  deviation {row['deviation']:6.1f}  {row['path']}")
+    if len(audited) < ENOUGH * options.folds:
+        print(f"{len(audited) // options.folds} images a model are few to tell odd from usual: look, and trust no figure")
     print(f"all {len(audited)}: {out / 'audit.csv'}\nlook:  {(out / 'audit.html').resolve()}")
     return DONE

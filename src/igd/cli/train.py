@@ -57,10 +57,11 @@ def run(options: argparse.Namespace) -> int:
         )
     else:
         made = detector.provenance_
+        beside = f" ({made['measuring_images']} more weighed the parts of the score)" if made["measuring_images"] else ""
         print(
             f"{target}: learnt from {made['images']} images in {made['seconds']:.0f} s "
             f"(recipe {options.recipe}, seed {options.seed}); scores above {detector.threshold_:.4f} are alarms, at most "
-            f"{detector.false_alarm_rate_:.1%} of normal images by the {made['calibration_images']} held out"
+            f"{detector.false_alarm_rate_:.1%} of normal images by the {made['calibration_images']} held out{beside}"
         )
     return DONE
 
@@ -105,7 +106,7 @@ def add_training_flags(command: argparse.ArgumentParser) -> None:
         "--fit", dest="fit_to", choices=("resize", "crop", "letterbox"), help="how images become that square (default: resize)"
     )
     add("--epochs", type=int, help="passes over the images (default: the recipe's)")
-    add("--steps", type=int, help="batches to train on, instead of epochs (default: the recipe's)")
+    add("--steps", type=int, help="batches to train on, not counting pre-training (default: the recipe's)")
     add("--batch-size", type=int, help="default: the recipe's")
     add("--learning-rate", type=float, help="default: the recipe's")
     add("--width", type=int, help="channels of the networks' first stage (default: the recipe's)")

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from igd.data.geometry import Geometry
-from igd.data.images import UnreadableImage, in_parallel
+from igd.data.images import DEEP, UnreadableImage, in_parallel
 from igd.data.sources import Source
 from igd.data.store import HELD, Pixels, Selection, keep_pixels
 from igd.errors import UserError
 from igd.progress import Progress
+
+DIM = 0.25  # share of a deep file's range; images that use no more of it keep a quarter of the grey levels, or fewer
 
 
 @dataclass
@@ -44,6 +46,7 @@ def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress
     names: list[str] = []
     sizes: list[tuple[int, int]] = []
     skipped: list[str] = []
+    used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
         for name, decoded in progress.track(_squares(source, geometry), len(source), "reading images"):
@@ -52,15 +55,31 @@ def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress
                     raise decoded
                 skipped.append(str(decoded))
                 continue
-            square, size = decoded
+            square, size, share = decoded
             names.append(name)
             sizes.append(size)
+            used.extend(() if share is None else (share,))
             yield square
 
     pixels = keep_pixels(readable(), len(source), held=held)
     if not names:
         raise UserError(f"{source.described}: none of the {len(source)} images can be read; the first: {skipped[0]}")
+    _warn_of_depth(used, len(names), source, progress)
     return ImageSet(pixels, names, sizes, skipped)
+
+
+def _warn_of_depth(used: list[float], count: int, source: Source, progress: Progress) -> None:
+    """Say where reducing images to 8 bits loses more than it should."""
+    if 0 < len(used) < count:
+        progress.say(
+            f"{source.described}: {len(used)} of {count} images have more than 8 bits, the others not; "
+            "the same grey may mean different things in them"
+        )
+    if used and max(used) <= DIM:
+        progress.say(
+            f"{source.described}: 16-bit images that use no more than {max(used):.1%} of their range: about "
+            f"{round(255 * max(used)) + 1} of 256 grey levels remain; stretch them to the whole range first"
+        )
 
 
 def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
@@ -69,7 +88,7 @@ def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
             image = source.read(number)
         except UnreadableImage as error:
             return error
-        return geometry.to_square(image), image.size
+        return geometry.to_square(image), image.size, image.info.get(DEEP)
 
     yield from zip(source.names, in_parallel(read, range(len(source))), strict=True)
 

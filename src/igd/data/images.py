@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,8 @@ from igd.errors import UserError
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 LARGEST = 100_000_000  # pixels; a picture that claims more is more likely an attack than a photograph
 FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")  # Pillow's names of what these suffixes hold
+NOT_PICTURES = (".dcm", ".dicom", ".nii", ".mha", ".nrrd", ".npy", ".raw")  # of scanners and cameras: values, not colours
+DEEP = "share of the range used"  # what a decoded image that had more than 8 bits says in its `info`
 DECODERS = 4  # threads; Pillow decodes outside the interpreter's lock
 
 Image.MAX_IMAGE_PIXELS = LARGEST
@@ -38,8 +41,12 @@ def find_images(folder: Path) -> list[Path]:
         return [folder]
     found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     if not found:
-        looked_for = " ".join(SUFFIXES)
-        raise UserError(f"{folder}: no images found (looked for {looked_for}); is this the folder with the pictures?")
+        others = Counter(path.suffix.lower() for path in folder.rglob("*") if path.suffix.lower() in NOT_PICTURES)
+        way_out = "is this the folder with the pictures?"
+        if others:
+            (suffix, count), *_ = others.most_common(1)
+            way_out = f"of {count} {suffix} files, choose which values become black and white, and save them as PNG first"
+        raise UserError(f"{folder}: no images found (looked for {' '.join(SUFFIXES)}); {way_out}")
     return found
 
 
@@ -77,8 +84,13 @@ def to_rgb(image: Image.Image) -> Image.Image:
 def _scaled(image: Image.Image, white: float) -> Image.Image:
     pixels = np.asarray(image, dtype=np.float64)
     if not (np.isfinite(pixels).all() and pixels.min(initial=0) >= 0 and pixels.max(initial=0) <= white):
-        raise ValueError(f"its {image.mode} pixels must lie between 0 and {white:g}")
-    return Image.fromarray((pixels * (255 / white)).round().astype(np.uint8)).convert("RGB")
+        raise ValueError(
+            f"its values go from {pixels.min():g} to {pixels.max():g}, and between 0 and {white:g} is understood; "
+            "choose which become black and white, and save it with 8 bits first"
+        )
+    shallow = Image.fromarray((pixels * (255 / white)).round().astype(np.uint8)).convert("RGB")
+    shallow.info[DEEP] = float(pixels.max(initial=0)) / white
+    return shallow
 
 
 def in_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:

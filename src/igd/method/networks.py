@@ -20,13 +20,15 @@ STAGES = 4  # of ResNet18: each but the first halves the side and doubles the ch
 
 
 class Normalisation(nn.BatchNorm2d):
-    """Batch normalisation's parameters and names, with statistics that only `measure_statistics` changes.
+    """Batch normalisation's parameters and names, with statistics that only `measure_statistics` changes, unless an encoder
+    is trained alone: then each batch is normalised by its own, and what was usual is kept (`normalise_by_batch`).
 
     Without `bias` it scales and never shifts, so that a network of such layers maps no two images to one point by
     ignoring them: what DSVDD asks for.
     """
 
     measuring = False
+    by_batch = False  # while training
 
     def __init__(self, channels: int, bias: bool = True) -> None:
         super().__init__(channels)
@@ -42,7 +44,10 @@ class Normalisation(nn.BatchNorm2d):
                 mean, variance = torch.zeros_like(mean), variance + mean.square()
             self.running_mean.copy_(mean)
             self.running_var.copy_(variance)
-        return F.batch_norm(feature, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
+        own = self.by_batch and self.training
+        return F.batch_norm(
+            feature, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps
+        )
 
 
 @torch.no_grad()
@@ -56,6 +61,16 @@ def measure_statistics(network: nn.Module, *inputs: Tensor) -> None:
     finally:
         for layer in layers:
             layer.measuring = False
+
+
+def normalise_by_batch(network: nn.Module) -> None:
+    """Let every normalisation layer use each batch's own statistics while the network trains, as usual elsewhere.
+
+    EM can't: there, mu and sigma are of latents that must not depend on which images share a batch.
+    """
+    for layer in network.modules():
+        if isinstance(layer, Normalisation):
+            layer.by_batch = True
 
 
 class PointConvolution(nn.Conv2d):

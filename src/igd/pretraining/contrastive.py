@@ -91,7 +91,7 @@ def contrast(
     losses = torch.zeros(total)
     for step in progress.track(range(total), total, "learning by contrast"):
         if stop():
-            raise Interrupted("stopped")
+            raise Interrupted("stopped; pre-training begins anew next time (igd pretrain keeps an encoder in a file)")
         chance = generator(settings.seed, "contrast", step)
         indices = torch.randperm(len(pixels), generator=chance)[: settings.batch_size]
         image = take(pixels, indices).float().expand(-1, 3, -1, -1) / 255

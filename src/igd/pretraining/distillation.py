@@ -1,4 +1,4 @@
-"""Distillation: a student encoder learns to give the vector that a frozen teacher gives, |s(x) - t(x)|^2."""
+"""Distillation: a student encoder learns to give the vector that a frozen teacher gives, |s(x) - t(x)|^2, a feature."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Distilled:
     """A student, and how its vectors came closer to the teacher's."""
 
     encoder: Backbone
-    losses: Tensor  # (steps,)
+    losses: Tensor  # (steps,), of a feature; behind a linear layer, 1 is no better than the teacher's mean
     agreement: float  # mean cosine of the student's and the teacher's vectors of the training images
 
 
@@ -54,7 +54,8 @@ def distil(
 ) -> Distilled:
     """Train a student on 8-bit images (n, c, side, side).
 
-    Where the teacher's vectors have another length than the student's, a linear layer between them is dropped afterwards.
+    Where the teacher's vectors have another length than the student's, a linear layer between them is dropped afterwards. It
+    starts at the teacher's mean and speaks in units of its spread: to learn these two would take the student a while.
     """
     side = pixels.shape[-1]
     target = teacher_vectors(teacher, pixels, progress, stop)
@@ -64,26 +65,32 @@ def distil(
         torch.manual_seed(settings.seed)
         same = KINDS[name].pooled == target.shape[1]
         head: nn.Module = nn.Identity() if same else nn.Linear(KINDS[name].pooled, target.shape[1])
+    middle = torch.zeros(target.shape[1]) if same else target.mean(dim=0)
+    unit = 1.0 if same else float((target - middle).square().mean().sqrt().clamp(min=torch.finfo().tiny))
+    if isinstance(head, nn.Linear):
+        nn.init.zeros_(head.weight)
+        nn.init.zeros_(head.bias)
     parameters = [*network.parameters(), *head.parameters()]
     optimizer = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
     losses = torch.zeros(settings.steps)
     for step in progress.track(range(settings.steps), settings.steps, "distilling"):
         if stop():
-            raise Interrupted("stopped")
+            raise Interrupted("stopped; pre-training begins anew next time (igd pretrain keeps an encoder in a file)")
         indices = torch.randint(len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step))
         student = head(network(prepared(take(pixels, indices), KINDS[name], side)))
-        loss = (student - target[indices]).square().sum(dim=1).mean()
+        loss = F.mse_loss(student, (target[indices] - middle) / unit)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
         losses[step] = loss.detach()
+    network.eval()
     with torch.no_grad():
         shown = torch.linspace(0, len(pixels) - 1, min(512, len(pixels))).long()
         student = torch.cat([head(network(prepared(take(pixels, part), KINDS[name], side))) for part in shown.split(AT_ONCE)])
-        agreement = F.cosine_similarity(student, target[shown]).mean().item()
+        agreement = F.cosine_similarity(middle + unit * student, target[shown]).mean().item()
     origin = f"distilled from {teacher.backbone.name} in {settings.steps} steps"
     return Distilled(frozen(name, network, origin), losses, agreement)
 
@@ -96,7 +103,7 @@ def teacher_vectors(
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
         if stop():
-            raise Interrupted("stopped")
+            raise Interrupted("stopped; pre-training begins anew next time (igd pretrain keeps an encoder in a file)")
         vector = teacher(take(pixels, indices)).vector
         assert vector is not None
         vectors.append(vector)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from igd.errors import UserError
 from igd.method.em import generator
-from igd.method.networks import measure_statistics
+from igd.method.networks import measure_statistics, normalise_by_batch
 from igd.pretraining.backbones import KINDS, Backbone, prepared
 from igd.pretraining.weights import build_backbone, identity
 from igd.tensorfiles import read_tensors, write_tensors
@@ -33,6 +33,7 @@ def fresh_encoder(side: int, narrow: bool, first: Tensor, seed: int, purpose: st
         network = KINDS[name].build()
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     measure_statistics(network, prepared(first, KINDS[name], side))
+    normalise_by_batch(network)
     return name, network
 
 
