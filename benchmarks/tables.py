@@ -207,6 +207,15 @@ def installations_table(result: dict[str, Any]) -> str:
     return table(("what is installed", "seconds", "MB on disk"), rows)
 
 
+def detectors_table(result: dict[str, Any]) -> str:
+    names = [row["category"] for row in result["categories"]]
+    rows = [
+        [name, *(f"{row['image_auroc'][name]:.3f}" for row in result["categories"]), f"{mean:.3f}"]
+        for name, mean in result["means"].items()
+    ]
+    return f"{table(('detector', *names, 'mean'), rows)}\nPyOD {result['pyod']}.\n"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -229,6 +238,7 @@ TABLES = {  # by the key that a result of each kind has
     "growth": growth_table,
     "seconds": seconds_table,
     "installations": installations_table,
+    "means": detectors_table,
 }
 
 
