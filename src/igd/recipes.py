@@ -96,11 +96,14 @@ _FAST_LARGE = (
 _ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
 _FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES)
 # Decoding and comparing are what scoring a large image costs. Here they stand beside the pixel scale, which sees what is
-# small: narrow decoders, patches side by side, and whole images at half their size, by the coarser four of the five scales.
+# small: narrow decoders, all at half the image's size, patches side by side, whole images by the coarser four of five scales.
 _HALVED: dict[str, Any] = {"halvings": 1, "similarity": Similarity(weights=PATCH.weights)}
+_HALVED_PATCHES: dict[str, Any] = {"halvings": 1, "patch": 64, "stride": 32, "scored": 2}
 _FROZEN_LARGE = (
     replace(_FAST_LARGE[0], training=replace(_REFINE, batch_size=8), width=8, **_HALVED, **_ON_WHOLE_IMAGES),
-    replace(_FAST_LARGE[1], training=replace(_REFINE, steps=500), width=8, scored=2, latent_size=None, start="whitened"),
+    replace(
+        _FAST_LARGE[1], training=replace(_REFINE, steps=500), width=8, **_HALVED_PATCHES, latent_size=None, start="whitened"
+    ),
     PixelSettings(),
 )
 _BOTH = ("global", "local")
