@@ -28,11 +28,19 @@ def record(
     method: str = "igd",
     data: str = "mnist",
     meaning: str = "m",
+    tested: int = 10_000,
     **protocol: float,
 ) -> Record:
     settings = {} if method in ("ocsvm", "kde") else {"recipe": "fast", "pretrain": "scratch", "objective": method}
     run = Run(data, "copy", normal, method, settings, meaning, seed, Protocol(**protocol))
-    return Record(run, {"metrics": {"image_auroc": value}, "seconds": {"training": 1}}, None, "2024-01-01")
+    moved = round(run.protocol.contamination * tested * 0.9)
+    result = {
+        "metrics": {"image_auroc": value},
+        "images": {"training": 6000, "normal": tested // 10, "anomalous": tested - tested // 10 - moved},
+        "protocols": [{"moved": ["an image"] * moved}],
+        "seconds": {"training": 1},
+    }
+    return Record(run, result, None, "2024-01-01")
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -65,6 +73,22 @@ def test_a_mean_that_can_not_be_compared_is_not() -> None:
     (table,) = tables_of([record(0.9)])
     assert texts(table)[-1] == ["mean of 1", "0.900", "-", ""]
     assert table.notes[-1] == "The paper has no class figures of IGD, scratch; its mean of all classes is 0.9869."
+
+
+@pytest.mark.parametrize("contamination", [0.0, 0.1])
+def test_another_test_set_stands_beside_no_published_figure(contamination: float) -> None:
+    records = [
+        record(0.9, name, data="cifar10", method=method, tested=tested, contamination=contamination)
+        for name in CIFAR10
+        for method, tested in (("igd", 200), ("dsvdd", 10_000))
+    ]
+    (table,) = tables_of(records)
+    assert [name.split(",")[0] for name in table.header[1:]] == ["igd", "dsvdd", "paper: DSVDD", "difference"]
+    notes = [note for note in table.notes if "not the published test set" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("igd, fast")
+    assert notes[0].endswith(": not the published test set (200 of 10,000 images).")
+    assert not any("The paper has no class figures of IGD" in note for note in table.notes)
 
 
 def test_half_a_per_cent_below_the_best_is_bold() -> None:
@@ -128,6 +152,12 @@ def test_figure_1_is_drawn_from_our_runs() -> None:
     assert x1 < x2
     assert y1 < y2  # AUC falls, and y grows downwards
     assert charts_of([record(0.9)]) == {}
+
+
+def test_figure_1_of_another_test_set_has_no_published_line() -> None:
+    ((_, picture),) = charts_of(record(0.9, tested=200, contamination=share) for share in (0.01, 0.1)).values()
+    assert 'class="line a"' in picture
+    assert "published" not in picture
 
 
 TABLE = Table(

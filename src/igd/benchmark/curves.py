@@ -60,7 +60,7 @@ def _chart(data: str, series: list[Series], variant: Variant, axis: Axis, x_labe
     shapes = []
     for number, (each, ours, theirs) in enumerate(drawn):
         style = STYLES[number]
-        shapes += [_line(axes, ours, style), _line(axes, theirs, f"{style} published")]
+        shapes += [_line(axes, ours, style), *([_line(axes, theirs, f"{style} published")] if theirs else [])]
         place = f'x="{LEFT + 8}" y="{TOP + 14 + 16 * number}"'
         shapes.append(f'<text class="{style}" {place}>{escape(each.label)}</text>')
     return axes.draw(shapes)
@@ -78,7 +78,9 @@ def _measured(series: Series, variant: Variant, axis: Axis) -> Points:
 
 
 def _published(series: Series, data: str, variant: Variant, axis: Axis) -> Points:
-    points = []
+    points: Points = []
+    if series.other_test_set is not None:
+        return points
     for one in variant.protocols:
         asked = (MEAN, one.training_share, one.contamination)
         for figure in published(data, "image_auroc", paper_name(series.run.method), *asked, tables=variant.tables).values():

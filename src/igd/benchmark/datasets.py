@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from igd.benchmark.protocols import Protocol
+from igd.data.arrays import read_arrays
 from igd.data.dataset import Dataset
 from igd.data.folders import is_category
+from igd.data.idx import find_idx, read_idx
 from igd.data.medical import find_medical_set
 from igd.data.protocols import apply_protocols
 from igd.data.reading import read_dataset
@@ -33,6 +35,7 @@ class DataSet(ABC):
     name: str
     classes: tuple[str, ...]  # each in turn is the normal one
     metrics: tuple[str, ...] = ("image_auroc",)
+    test_images: int | None = None  # as published, where that is one number for all classes
 
     @abstractmethod
     def locate(self, path: Path) -> Path:
@@ -47,13 +50,20 @@ class DataSet(ABC):
         found = (file for file in sorted(path.rglob("*")) if file.is_file())
         return _digest((file.relative_to(path).as_posix(), file.stat().st_size) for file in found)
 
+    def check(self, path: Path) -> None:
+        """Refuse another data set under this one's name, where that can be seen."""
+
     @abstractmethod
     def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
         """Training and test images with this class as the normal one, under a protocol."""
 
 
+@dataclass(frozen=True)
 class Labelled(DataSet):
     """Images of ten classes, one of which is normal: an .npz file, or a folder as the data set is published."""
+
+    test_images: int | None = 10_000
+    first_labels: str = ""  # of the published test images
 
     def locate(self, path: Path) -> Path:
         file = path / f"{self.name.replace('-', '_')}.npz"
@@ -71,6 +81,16 @@ class Labelled(DataSet):
                 return _digest((each.filename, each.CRC, each.file_size) for each in archive.infolist())
         except (zipfile.BadZipFile, OSError) as error:
             raise UserError(f"{path}: not an .npz file ({error}); --data names the .npz file of {self.name}") from None
+
+    def check(self, path: Path) -> None:
+        """MNIST's files and Fashion MNIST's have the same names and sizes; their labels tell them apart."""
+        labels = _test_labels(path)
+        for other in DATA.values():
+            if isinstance(other, Labelled) and other is not self and labels.startswith(other.first_labels):
+                raise UserError(
+                    f"{path}: seems to be {other.name}, by its first test labels ({' '.join(other.first_labels)}), not "
+                    f"{self.name}; name the suite {other.name}, or give the data of {self.name} (--data)"
+                )
 
     def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
         return _changed(read_dataset(path), protocol, seed, str(self.classes.index(normal)))
@@ -113,9 +133,9 @@ class OneFolder(DataSet):
 DATA: dict[str, DataSet] = {
     each.name: each
     for each in (
-        Labelled("mnist", DIGITS),
-        Labelled("fashion-mnist", DIGITS),
-        Labelled("cifar10", CIFAR10),
+        Labelled("mnist", DIGITS, first_labels="7210414959"),
+        Labelled("fashion-mnist", DIGITS, first_labels="9211614657"),
+        Labelled("cifar10", CIFAR10, first_labels="3880661631"),
         Categories("mvtec", MVTEC, ("image_auroc", "accuracy_at_half", "pixel_auroc_per_image")),
         OneFolder("hyper-kvasir", ("polyp",)),
         OneFolder("lag", ("glaucoma",)),
@@ -139,6 +159,13 @@ def find_classes(data: DataSet, path: Path, asked: Sequence[str] | None) -> tupl
         if name not in there:
             raise UserError(f"{data.name} has no class {name!r} in {path}; there are {', '.join(there)}")
     return tuple(dict.fromkeys(chosen))
+
+
+def _test_labels(path: Path) -> str:
+    """All test labels one after another, of an .npz file or of IDX files; other folders are told by their files' names."""
+    file = find_idx(path).get("y_test") if path.is_dir() else None
+    arrays = {"y_test": read_idx(file)} if file else {} if path.is_dir() else read_arrays(path, ("y_test",))
+    return "".join(map(str, arrays["y_test"].ravel())) if arrays else ""
 
 
 def _changed(dataset: Dataset, protocol: Protocol, seed: int, normal_class: str | None = None) -> Dataset:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+from igd.benchmark.datasets import find_data
 from igd.benchmark.methods import METHODS
 from igd.benchmark.protocols import Protocol
 from igd.benchmark.runs import Run, digest
@@ -41,6 +42,13 @@ class Series:
     def protocols(self) -> set[Protocol]:
         return {record.run.protocol for record in self.records}
 
+    @property
+    def other_test_set(self) -> int | None:
+        """How many test images there were before any contamination, where the data set was published with another number."""
+        published = find_data(self.run.data).test_images
+        others = {_tested(record) for record in self.records} - {published}
+        return max(others) if published and others else None
+
     def classes(self, protocol: Protocol) -> set[str]:
         return {record.run.normal for record in self.records if record.run.protocol == protocol}
 
@@ -72,6 +80,12 @@ def series_of(records: Iterable[Record], data: str) -> list[Series]:
     order = {name: number for number, name in enumerate(METHODS)}
     series = [Series(labels[key], tuple(group)) for key, group in groups.items()]
     return sorted(series, key=lambda each: order.get(each.run.method, len(order)))
+
+
+def _tested(record: Record) -> int:
+    result = record.result or {}
+    moved = sum(len(step["moved"]) for step in result["protocols"])
+    return int(result["images"]["normal"] + result["images"]["anomalous"] + moved)
 
 
 def _label(run: Run) -> str:

@@ -62,6 +62,7 @@ def plan(
         raise UserError(f"seed {min(seeds)} is negative; seeds are 0, 1, 2, ...")
     chosen = find_classes(data, path, classes)
     copy = data.fingerprint(path)
+    data.check(path)
     runs = []
     for seed in seeds:
         for normal in chosen:

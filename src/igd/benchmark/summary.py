@@ -78,6 +78,8 @@ class _Beside:
         self.series, self.data, self.metric, self.variant = series, data, metric, variant
         self.paper_name = paper_name(series.run.method)
         there = {pretrain for one in variant.protocols for pretrain in self._figures(MEAN, one)}
+        if series.other_test_set is not None:
+            there = set()  # figures of another test set prove nothing beside these
         own = series.run.settings.get("pretrain", "scratch")
         preferred = (PAPER_PRETRAIN.get(own, own), None, "imagenet", "ssl", "scratch")
         self.pretrain = next((pretrain for pretrain in preferred if pretrain in there), None)
@@ -97,7 +99,7 @@ class _Beside:
     def notes(self, classes: Sequence[str]) -> list[str]:
         """What the paper says of all classes, where it says nothing of those shown."""
         whole = self._value(MEAN, FULL)
-        if whole is None or self._published(FULL, classes) is not None:
+        if len(self.header) == 1 or whole is None or self._published(FULL, classes) is not None:
             return []
         return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
 
@@ -143,4 +145,7 @@ def _notes(series: Sequence[Series], data: DataSet, classes: Sequence[str]) -> l
         notes.append(
             f"{len(classes)} of {len(data.classes)} classes ({shown}); the paper's means beside them are of the same."
         )
+    for each in series:
+        if each.other_test_set is not None:
+            notes.append(f"{each.label}: not the published test set ({each.other_test_set:,} of {data.test_images:,} images).")
     return notes
