@@ -105,6 +105,26 @@ def test_a_mean_needs_all_its_classes() -> None:
     assert texts(table)[-1][1] == "0.700"
 
 
+def test_notes_say_which_columns_have_fewer_seeds() -> None:
+    records = [record(0.8), record(0.9, seed=1), record(0.7, method="ocsvm"), record(0.6, method="ocsvm", contamination=0.1)]
+    (table, contaminated) = tables_of(records)
+    assert table.notes[:2] == ["Mean ± standard deviation over seeds 0, 1; bold: the best, within 0.5 %.", "Of fewer seeds: ocsvm (0)."]
+    assert contaminated.notes[0].startswith("One seed (0)")  # seed 1 is in the other table alone
+    assert not any("fewer" in note for note in contaminated.notes)
+
+
+def test_notes_speak_of_the_paper_where_it_has_a_column() -> None:
+    (theirs,) = tables_of([record(0.9)])
+    (ours,) = tables_of([record(0.9, method="ocsvm-imagenet")])
+    assert theirs.notes[1] == "1 of 10 classes (0); the paper's means beside them are of the same."
+    assert ours.notes[1] == "1 of 10 classes (0)."
+
+
+def test_a_note_about_two_columns_stands_once() -> None:
+    (table,) = tables_of([record(0.9), record(0.8, meaning="changed")])
+    assert len([note for note in table.notes if "The paper has no class figures of IGD" in note]) == 1
+
+
 def test_robustness_has_the_paper_s_rows() -> None:
     records = [
         record(0.8 - share, name, data="cifar10", method=method, contamination=share)

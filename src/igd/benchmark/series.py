@@ -35,10 +35,6 @@ class Series:
         return self.records[0].run
 
     @property
-    def seeds(self) -> set[int]:
-        return {record.run.seed for record in self.records}
-
-    @property
     def protocols(self) -> set[Protocol]:
         return {record.run.protocol for record in self.records}
 
@@ -48,6 +44,9 @@ class Series:
         published = find_data(self.run.data).test_images
         others = {_tested(record) for record in self.records} - {published}
         return max(others) if published and others else None
+
+    def seeds(self, protocols: Iterable[Protocol]) -> list[int]:
+        return sorted({record.run.seed for record in self.records if record.run.protocol in set(protocols)})
 
     def classes(self, protocol: Protocol) -> set[str]:
         return {record.run.normal for record in self.records if record.run.protocol == protocol}

@@ -49,8 +49,8 @@ def _class_table(data: DataSet, metric: str, series: Sequence[Series]) -> Table 
         groups[f"mean of {len(classes)}"] = classes
     columns = [_Beside(each, data, metric, STANDARD) for each in shown]
     rows = [_row(name, [column.cells(FULL, group) for column in columns]) for name, group in groups.items()]
-    notes = [*_notes(shown, data, classes), *(note for column in columns for note in column.notes(classes))]
-    return Table(f"{data.name}: {TITLES[metric]}", _header("normal class", columns), rows, notes)
+    notes = [*_notes(columns, [FULL], classes), *(note for column in columns for note in column.notes(classes))]
+    return Table(f"{data.name}: {TITLES[metric]}", _header("normal class", columns), rows, list(dict.fromkeys(notes)))
 
 
 def _robustness_table(data: DataSet, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
@@ -68,7 +68,8 @@ def _robustness_table(data: DataSet, title: str, variant: Variant, series: Seque
     classes = [name for name in data.classes if all(name in those for those in filled)]
     columns = [_Beside(each, data, "image_auroc", variant) for each in shown]
     rows = [_row(one.described, [column.cells(one, classes) for column in columns]) for one in protocols]
-    return Table(f"{data.name}: {title}, mean image AUROC", _header("protocol", columns), rows, _notes(shown, data, classes))
+    notes = _notes(columns, protocols, classes)
+    return Table(f"{data.name}: {title}, mean image AUROC", _header("protocol", columns), rows, notes)
 
 
 class _Beside:
@@ -84,12 +85,13 @@ class _Beside:
         preferred = (PAPER_PRETRAIN.get(own, own), None, "imagenet", "ssl", "scratch")
         self.pretrain = next((pretrain for pretrain in preferred if pretrain in there), None)
         self.named = f"{self.paper_name}, {self.pretrain}" if self.pretrain else self.paper_name
+        self.compared = bool(there)
         self.header = [series.label, f"paper: {self.named}", "difference"] if there else [series.label]
 
     def cells(self, protocol: Protocol, classes: Sequence[str]) -> list[Cell]:
         ours = self.series.over_seeds(self.metric, protocol, classes) if classes else None
         measured = Cell.figure(ours.value, ours.deviation) if ours else Cell("-")
-        if len(self.header) == 1:
+        if not self.compared:
             return [measured]
         theirs = self._published(protocol, classes)
         if ours is None or theirs is None:
@@ -99,7 +101,7 @@ class _Beside:
     def notes(self, classes: Sequence[str]) -> list[str]:
         """What the paper says of all classes, where it says nothing of those shown."""
         whole = self._value(MEAN, FULL)
-        if len(self.header) == 1 or whole is None or self._published(FULL, classes) is not None:
+        if not self.compared or whole is None or self._published(FULL, classes) is not None:
             return []
         return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
 
@@ -135,17 +137,22 @@ def _row(name: str, groups: Sequence[list[Cell]]) -> list[Cell]:
     return [Cell(name), *cells]
 
 
-def _notes(series: Sequence[Series], data: DataSet, classes: Sequence[str]) -> list[str]:
-    seeds = sorted({seed for each in series for seed in each.seeds})
-    named = ", ".join(map(str, seeds))
-    over = f"Mean ± standard deviation over seeds {named}" if len(seeds) > 1 else f"One seed ({named})"
+def _notes(columns: Sequence[_Beside], protocols: Sequence[Protocol], classes: Sequence[str]) -> list[str]:
+    data = columns[0].data
+    seeds = {column.series.label: column.series.seeds(protocols) for column in columns}
+    every = sorted({seed for those in seeds.values() for seed in those})
+    named = ", ".join(map(str, every))
+    over = f"Mean ± standard deviation over seeds {named}" if len(every) > 1 else f"One seed ({named})"
     notes = [f"{over}; bold: the best, within 0.5 %."]
+    fewer = [f"{label} ({', '.join(map(str, those))})" for label, those in seeds.items() if those != every]
+    if fewer:
+        notes.append(f"Of fewer seeds: {'; '.join(fewer)}.")
     if len(classes) < len(data.classes):
         shown = ", ".join(classes) or "none in common yet"
-        notes.append(
-            f"{len(classes)} of {len(data.classes)} classes ({shown}); the paper's means beside them are of the same."
-        )
-    for each in series:
-        if each.other_test_set is not None:
-            notes.append(f"{each.label}: not the published test set ({each.other_test_set:,} of {data.test_images:,} images).")
+        same = "; the paper's means beside them are of the same" if any(column.compared for column in columns) else ""
+        notes.append(f"{len(classes)} of {len(data.classes)} classes ({shown}){same}.")
+    for series in (column.series for column in columns):
+        if series.other_test_set is not None:
+            tested = f"{series.other_test_set:,} of {data.test_images:,} images"
+            notes.append(f"{series.label}: not the published test set ({tested}).")
     return notes
