@@ -197,6 +197,18 @@ def test_formats() -> None:
     assert "<svg/>" in html
 
 
+def test_every_figure_has_a_name_of_its_own() -> None:
+    """Two columns of ours beside the same one of the paper, and a third."""
+    tables = tables_of(
+        [record(0.9, method="dsvdd"), record(0.8, method="dsvdd", meaning="changed"), record(0.7, method="ocsvm")]
+    )
+    lines = list(csv.DictReader(io.StringIO(FORMATS["csv"](tables))))
+    columns = [line["column"] for line in lines if line["row"] == "0"]
+    assert len(set(columns)) == len(columns) == 3 + 2 + 3
+    assert "difference: ocsvm" in columns
+    assert tables[0].header.count("difference") == 3
+
+
 def test_an_export_shows_the_same_tables(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite", create=True)
     with pytest.raises(UserError, match="holds no finished run yet"):

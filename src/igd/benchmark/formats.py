@@ -66,15 +66,18 @@ def _tex(text: str) -> str:
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """One line a figure: table, row, column, value and standard deviation, with all their digits."""
+    """One line a figure: table, row, column, value and standard deviation, with all their digits; one that recurs, once."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(["table", "row", "column", "value", "standard_deviation"])
-    for table in tables:
-        for name, *cells in table.rows:
-            for column, cell in zip(table.header[1:], cells, strict=True):
-                if cell.value is not None:
-                    writer.writerow([table.title, name.text, column, _number(cell.value), _number(cell.deviation)])
+    lines = [
+        (table.title, name.text, column, _number(cell.value), _number(cell.deviation))
+        for table in tables
+        for name, *cells in table.rows
+        for column, cell in zip((table.columns or table.header)[1:], cells, strict=True)
+        if cell.value is not None
+    ]
+    writer.writerows(dict.fromkeys(lines))  # two columns of ours may stand beside the same one of the paper
     return written.getvalue()
 
 

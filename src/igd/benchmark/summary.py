@@ -50,7 +50,7 @@ def _class_table(data: DataSet, metric: str, series: Sequence[Series]) -> Table 
     columns = [_Beside(each, data, metric, STANDARD) for each in shown]
     rows = [_row(name, [column.cells(FULL, group) for column in columns]) for name, group in groups.items()]
     notes = [*_notes(columns, [FULL], classes), *(note for column in columns for note in column.notes(classes))]
-    return Table(f"{data.name}: {TITLES[metric]}", _header("normal class", columns), rows, list(dict.fromkeys(notes)))
+    return _table(f"{data.name}: {TITLES[metric]}", "normal class", columns, rows, list(dict.fromkeys(notes)))
 
 
 def _robustness_table(data: DataSet, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
@@ -68,8 +68,8 @@ def _robustness_table(data: DataSet, title: str, variant: Variant, series: Seque
     classes = [name for name in data.classes if all(name in those for those in filled)]
     columns = [_Beside(each, data, "image_auroc", variant) for each in shown]
     rows = [_row(one.described, [column.cells(one, classes) for column in columns]) for one in protocols]
-    notes = _notes(columns, protocols, classes)
-    return Table(f"{data.name}: {title}, mean image AUROC", _header("protocol", columns), rows, notes)
+    title = f"{data.name}: {title}, mean image AUROC"
+    return _table(title, "protocol", columns, rows, _notes(columns, protocols, classes))
 
 
 class _Beside:
@@ -123,8 +123,13 @@ class _Beside:
         return published(self.data.name, self.metric, self.paper_name, *asked, tables=self.variant.tables)
 
 
-def _header(first: str, columns: Sequence[_Beside]) -> list[str]:
-    return [first, *(title for column in columns for title in column.header)]
+def _table(title: str, first: str, columns: Sequence[_Beside], rows: list[list[Cell]], notes: list[str]) -> Table:
+    header = [first, *(name for column in columns for name in column.header)]
+    alone = [
+        first,
+        *(f"{name}: {column.series.label}" if name == "difference" else name for column in columns for name in column.header),
+    ]
+    return Table(title, header, rows, notes, alone)
 
 
 def _row(name: str, groups: Sequence[list[Cell]]) -> list[Cell]:
