@@ -26,7 +26,7 @@ def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()] == [True, True]
 
     assert main(["benchmark", "show", store]) == 0
-    assert "| normal class | igd, fast, steps 3, width 4 | paper: IGD, scratch |" in capsys.readouterr().out
+    assert "| normal class | igd, fast, scratch, steps 3, width 4 | paper: IGD, scratch |" in capsys.readouterr().out
     page = tmp_path / "page.html"
     assert main(["benchmark", "show", store, "--format", "html", "-o", str(page), "--figures", str(tmp_path / "figures")]) == 0
     assert "<table>" in page.read_text()

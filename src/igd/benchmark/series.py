@@ -89,7 +89,6 @@ def _tested(record: Record) -> int:
 
 def _label(run: Run) -> str:
     settings = {name: value for name, value in run.settings.items() if name != "objective"}
-    recipe, pretrain = settings.pop("recipe", None), settings.pop("pretrain", "scratch")
-    parts = [run.method, recipe, pretrain if pretrain != "scratch" else None]
+    parts = [run.method, settings.pop("recipe", None), settings.pop("pretrain", None)]
     parts += [f"{name.replace('_', ' ')} {value}" for name, value in sorted(settings.items())]
     return ", ".join(part for part in parts if part)
