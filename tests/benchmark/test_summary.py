@@ -180,16 +180,25 @@ def test_figure_1_of_another_test_set_has_no_published_line() -> None:
 
 
 TABLE = Table(
-    "a & b", ["", "ours_1"], [[Cell("1"), Cell.figure(0.91234567, 0.01).in_bold()], [Cell("2"), Cell("-")]], ["10 %"]
+    "a & b",
+    ["", "ours_1", "difference"],
+    [[Cell("1"), Cell.figure(0.91234567, 0.01).in_bold(), Cell("")], [Cell("2"), Cell("-"), Cell("-0.067", -0.067)]],
+    ["10 %"],
 )
 
 
 def test_formats() -> None:
-    assert "| 1 | **0.912 ± 0.010** |" in FORMATS["markdown"]([TABLE])
-    assert r"1 & \textbf{0.912 $\pm$ 0.010} \\" in FORMATS["latex"]([TABLE])
+    assert "| 1 | **0.912 ± 0.010** |  |" in FORMATS["markdown"]([TABLE])
+    assert r"1 & \textbf{0.912 $\pm$ 0.010} &  \\" in FORMATS["latex"]([TABLE])
     assert r"\caption{a \& b. 10 \%}" in FORMATS["latex"]([TABLE])
+    assert FORMATS["latex"]([TABLE, TABLE]).count("% needs \\usepackage{booktabs}\n") == 1
+    assert "\\label{tab:a-b}\n\\end{table}" in FORMATS["latex"]([TABLE])
+    assert "2 & - & $-0.067$ \\\\" in FORMATS["latex"]([TABLE])
     rows = list(csv.DictReader(io.StringIO(FORMATS["csv"]([TABLE]))))
-    assert rows == [{"table": "a & b", "row": "1", "column": "ours_1", "value": "0.912346", "standard_deviation": "0.01"}]
+    assert rows == [
+        {"table": "a & b", "row": "1", "column": "ours_1", "value": "0.912346", "standard_deviation": "0.01"},
+        {"table": "a & b", "row": "2", "column": "difference", "value": "-0.067", "standard_deviation": ""},
+    ]
     html = page([TABLE], [("caption", "<svg/>")])
     assert "<h2>a &amp; b</h2>" in html
     assert "<b>0.912 ± 0.010</b>" in html
