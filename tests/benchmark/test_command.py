@@ -55,6 +55,7 @@ def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "mnist", "--data", "absent.npz"], "absent.npz: no such file or folder; --data names the .npz file of mnist"),
         (["run", "mvtec", "--data", "absent"], "absent: no such folder; --data names the folder with the categories"),
         (["show", "absent.sqlite"], "absent.sqlite: no such file; make it with: igd benchmark run"),
+        (["show", "absent.json"], "absent.json: no such file; make it with: igd benchmark export STORE -o absent.json"),
         (["paper", "table 7"], "the paper has no table called 'table 7'"),
     ],
 )
