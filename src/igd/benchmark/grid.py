@@ -63,7 +63,7 @@ class _Worker:
         spawn = get_context("spawn")  # a forked PyTorch with threads may hang
         self.connection, theirs = spawn.Pipe()
         self.process = spawn.Process(target=work, args=(path, threads, feature_cache, theirs), daemon=True)
-        with _deaf_to_interrupts():
+        with _deaf_to_signals():
             self.process.start()
         theirs.close()
         self.run: Run | None = None
@@ -170,10 +170,14 @@ class _Grid:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """A process started here ignores the terminal's Ctrl-C: we hear it, and tell it to stop in good order."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _deaf_to_signals() -> Iterator[None]:
+    """A process started here ignores what all processes of a program get, Ctrl-C of a terminal or the end of a time limit.
+
+    We hear it, and tell it to stop in good order.
+    """
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
