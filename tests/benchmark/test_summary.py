@@ -19,6 +19,7 @@ from igd.benchmark.runs import Run
 from igd.benchmark.store import Record, Store
 from igd.benchmark.summary import tables_of
 from igd.benchmark.table import Cell, Table
+from igd.evaluation.figures import BOTTOM, HEIGHT, TOP
 
 
 def record(
@@ -157,7 +158,7 @@ def test_figure_1_is_drawn_from_our_runs() -> None:
     records = [
         record(0.8 - share, name, data="cifar10", method=method, contamination=share)
         for share in (0.01, 0.1)
-        for name in ("plane", "car")
+        for name in CIFAR10
         for method in ("igd", "dsvdd", "dsvdd+rec")
     ]
     charts = charts_of(records)
@@ -173,10 +174,28 @@ def test_figure_1_is_drawn_from_our_runs() -> None:
     assert charts_of([record(0.9)]) == {}
 
 
-def test_figure_1_of_another_test_set_has_no_published_line() -> None:
-    ((_, picture),) = charts_of(record(0.9, tested=200, contamination=share) for share in (0.01, 0.1)).values()
-    assert 'class="line a"' in picture
-    assert "published" not in picture
+def test_figure_1_has_published_lines_of_the_same_only() -> None:
+    for tested, classes in ((200, CIFAR10), (10_000, CIFAR10[:2])):  # another test set, and a mean of other classes
+        records = [
+            record(0.9, name, data="cifar10", tested=tested, contamination=share) for share in (0.01, 0.1) for name in classes
+        ]
+        ((_, picture),) = charts_of(records).values()
+        assert 'class="line a"' in picture
+        assert "published" not in picture
+
+
+def test_figure_1_shows_points_spreads_and_a_tenth_at_least() -> None:
+    values = {(0.01, 0): 0.95, (0.01, 1): 0.97, (0.1, 0): 0.96}
+    records = [record(value, seed=seed, contamination=share) for (share, seed), value in values.items()]
+    ((_, picture),) = charts_of(records).values()
+    drawn = ElementTree.fromstring(picture)
+    first, second = (float(each.get("cy") or 0) for each in drawn.iter("circle"))
+    assert first == second  # both means are 0.96
+    (bar,) = (each for each in drawn.iter("line") if each.get("class") == "line a")  # the second point has one seed
+    low, high = float(bar.get("y1") or 0), float(bar.get("y2") or 0)
+    assert (low + high) / 2 == pytest.approx(first, abs=0.1)
+    height = HEIGHT - TOP - BOTTOM
+    assert (low - high) / height * 0.1 == pytest.approx(2 * stdev([0.95, 0.97]), rel=0.01)
 
 
 TABLE = Table(
