@@ -113,11 +113,11 @@ def test_notes_say_which_columns_have_fewer_seeds() -> None:
     assert not any("fewer" in note for note in contaminated.notes)
 
 
-def test_notes_speak_of_the_paper_where_it_has_a_column() -> None:
-    (theirs,) = tables_of([record(0.9)])
-    (ours,) = tables_of([record(0.9, method="ocsvm-imagenet")])
-    assert theirs.notes[1] == "1 of 10 classes (0); the paper's means beside them are of the same."
-    assert ours.notes[1] == "1 of 10 classes (0)."
+@pytest.mark.parametrize(("method", "share", "same"), [("dsvdd", 1, True), ("dsvdd", 0.2, False), ("ocsvm-imagenet", 1, False)])
+def test_notes_speak_of_the_paper_s_means_where_there_are_some(method: str, share: float, same: bool) -> None:
+    (table,) = tables_of([record(0.9, method=method, training_share=share)])
+    addition = "; the paper's means beside them are of the same" if same else ""
+    assert table.notes[1] == f"1 of 10 classes (0){addition}."
 
 
 def test_a_note_about_two_columns_stands_once() -> None:

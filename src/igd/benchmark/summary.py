@@ -93,7 +93,7 @@ class _Beside:
         measured = Cell.figure(ours.value, ours.deviation) if ours else Cell("-")
         if not self.compared:
             return [measured]
-        theirs = self._published(protocol, classes)
+        theirs = self.published(protocol, classes)
         if ours is None or theirs is None:
             return [measured, Cell("-") if theirs is None else Cell.figure(theirs), Cell("")]
         return [measured, Cell.figure(theirs), Cell(f"{ours.value - theirs:+.3f}", ours.value - theirs)]
@@ -101,11 +101,11 @@ class _Beside:
     def notes(self, classes: Sequence[str]) -> list[str]:
         """What the paper says of all classes, where it says nothing of those shown."""
         whole = self._value(MEAN, FULL)
-        if not self.compared or whole is None or self._published(FULL, classes) is not None:
+        if not self.compared or whole is None or self.published(FULL, classes) is not None:
             return []
         return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
 
-    def _published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
+    def published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
         """The paper's figure for exactly these classes: its own mean for all of them, else the mean of its class figures."""
         if set(classes) == set(self.data.classes):
             return self._value(MEAN, protocol)
@@ -154,7 +154,8 @@ def _notes(columns: Sequence[_Beside], protocols: Sequence[Protocol], classes: S
         notes.append(f"Of fewer seeds: {'; '.join(fewer)}.")
     if len(classes) < len(data.classes):
         shown = ", ".join(classes) or "none in common yet"
-        same = "; the paper's means beside them are of the same" if any(column.compared for column in columns) else ""
+        beside = [column.published(one, classes) for column in columns if column.compared for one in protocols]
+        same = "; the paper's means beside them are of the same" if set(beside) - {None} else ""
         notes.append(f"{len(classes)} of {len(data.classes)} classes ({shown}){same}.")
     for series in (column.series for column in columns):
         if series.other_test_set is not None:
