@@ -63,7 +63,8 @@ def _add_run(parts: Any) -> None:
         "--methods",
         nargs="+",
         metavar="METHOD",
-        help="igd, igd-authors, dsvdd, dsvdd+rec, mse, rec, rec+gac, ocsvm, kde, ocsvm-imagenet, kde-imagenet",
+        help="igd, igd-authors, dsvdd, dsvdd+rec, mse, rec, rec+gac, ocsvm, kde, ocsvm-imagenet, kde-imagenet, "
+        "or one's own as FILE.py:CLASS",
     )
     flag("--seeds", nargs="+", type=int, default=[0], metavar="SEED", help="one run each (default: 0)")
     flag("--jobs", type=int, default=1, help="processes; the threads are divided among them (default: %(default)s)")
