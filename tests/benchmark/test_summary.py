@@ -108,12 +108,17 @@ def test_a_mean_needs_all_its_classes() -> None:
 def test_notes_say_which_columns_have_fewer_seeds() -> None:
     records = [record(0.8), record(0.9, seed=1), record(0.7, method="ocsvm"), record(0.6, method="ocsvm", contamination=0.1)]
     (table, contaminated) = tables_of(records)
-    assert table.notes[:2] == ["Mean ± standard deviation over seeds 0, 1; bold: the best, within 0.5 %.", "Of fewer seeds: ocsvm (0)."]
+    assert table.notes[:2] == [
+        "Mean ± standard deviation over seeds 0, 1; bold: the best, within 0.5 %.",
+        "Of fewer seeds: ocsvm (0).",
+    ]
     assert contaminated.notes[0].startswith("One seed (0)")  # seed 1 is in the other table alone
     assert not any("fewer" in note for note in contaminated.notes)
 
 
-@pytest.mark.parametrize(("method", "share", "same"), [("dsvdd", 1, True), ("dsvdd", 0.2, False), ("ocsvm-imagenet", 1, False)])
+@pytest.mark.parametrize(
+    ("method", "share", "same"), [("dsvdd", 1, True), ("dsvdd", 0.2, False), ("ocsvm-imagenet", 1, False)]
+)
 def test_notes_speak_of_the_paper_s_means_where_there_are_some(method: str, share: float, same: bool) -> None:
     (table,) = tables_of([record(0.9, method=method, training_share=share)])
     addition = "; the paper's means beside them are of the same" if same else ""
@@ -134,7 +139,14 @@ def test_robustness_has_the_paper_s_rows() -> None:
     ]
     (table,) = tables_of(records)
     assert table.title == "cifar10: contaminated training sets, mean image AUROC"
-    assert table.header[1:] == ["igd, fast, scratch", "paper: IGD", "difference", "dsvdd, fast, scratch", "paper: DSVDD", "difference"]
+    assert table.header[1:] == [
+        "igd, fast, scratch",
+        "paper: IGD",
+        "difference",
+        "dsvdd, fast, scratch",
+        "paper: DSVDD",
+        "difference",
+    ]
     assert texts(table)[2] == ["10% of the anomalies in training", "0.700", "**0.812**", "-0.112", "0.700", "0.672", "+0.028"]
 
 

@@ -36,6 +36,7 @@ class DataSet(ABC):
     classes: tuple[str, ...]  # each in turn is the normal one
     metrics: tuple[str, ...] = ("image_auroc",)
     test_images: int | None = None  # as published, where that is one number for all classes
+    first_labels: str = ""  # of the published test images, where classes have numbers
 
     @abstractmethod
     def locate(self, path: Path) -> Path:
@@ -51,19 +52,22 @@ class DataSet(ABC):
         return _digest((file.relative_to(path).as_posix(), file.stat().st_size) for file in found)
 
     def check(self, path: Path) -> None:
-        """Refuse another data set under this one's name, where that can be seen."""
+        """Refuse another data set's labels: MNIST's files and Fashion MNIST's have the same names and sizes."""
+        labels = _test_labels(path) if self.first_labels else ""
+        for other in DATA.values():
+            if other is not self and other.first_labels and labels.startswith(other.first_labels):
+                raise UserError(
+                    f"{path}: seems to be {other.name}, by its first test labels ({' '.join(other.first_labels)}), not "
+                    f"{self.name}; name the suite {other.name}, or give the data of {self.name} (--data)"
+                )
 
     @abstractmethod
     def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
         """Training and test images with this class as the normal one, under a protocol."""
 
 
-@dataclass(frozen=True)
 class Labelled(DataSet):
     """Images of ten classes, one of which is normal: an .npz file, or a folder as the data set is published."""
-
-    test_images: int | None = 10_000
-    first_labels: str = ""  # of the published test images
 
     def locate(self, path: Path) -> Path:
         file = path / f"{self.name.replace('-', '_')}.npz"
@@ -81,16 +85,6 @@ class Labelled(DataSet):
                 return _digest((each.filename, each.CRC, each.file_size) for each in archive.infolist())
         except (zipfile.BadZipFile, OSError) as error:
             raise UserError(f"{path}: not an .npz file ({error}); --data names the .npz file of {self.name}") from None
-
-    def check(self, path: Path) -> None:
-        """MNIST's files and Fashion MNIST's have the same names and sizes; their labels tell them apart."""
-        labels = _test_labels(path)
-        for other in DATA.values():
-            if isinstance(other, Labelled) and other is not self and labels.startswith(other.first_labels):
-                raise UserError(
-                    f"{path}: seems to be {other.name}, by its first test labels ({' '.join(other.first_labels)}), not "
-                    f"{self.name}; name the suite {other.name}, or give the data of {self.name} (--data)"
-                )
 
     def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
         return _changed(read_dataset(path), protocol, seed, str(self.classes.index(normal)))
@@ -133,9 +127,9 @@ class OneFolder(DataSet):
 DATA: dict[str, DataSet] = {
     each.name: each
     for each in (
-        Labelled("mnist", DIGITS, first_labels="7210414959"),
-        Labelled("fashion-mnist", DIGITS, first_labels="9211614657"),
-        Labelled("cifar10", CIFAR10, first_labels="3880661631"),
+        Labelled("mnist", DIGITS, test_images=10_000, first_labels="7210414959"),
+        Labelled("fashion-mnist", DIGITS, test_images=10_000, first_labels="9211614657"),
+        Labelled("cifar10", CIFAR10, test_images=10_000, first_labels="3880661631"),
         Categories("mvtec", MVTEC, ("image_auroc", "accuracy_at_half", "pixel_auroc_per_image")),
         OneFolder("hyper-kvasir", ("polyp",)),
         OneFolder("lag", ("glaucoma",)),
