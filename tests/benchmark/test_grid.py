@@ -110,6 +110,9 @@ def test_an_error_of_one_run_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "too few" in error
     assert (seen[0].total, seen[0].done, len(seen[0].at_work)) == (2, 0, 2)
     assert seen[0].seconds_left is None
+    assert seen[0].at_work[0] == "mnist 0, igd, seed 0: beginning"
+    heard = {line for outlook in seen for line in outlook.at_work if line.startswith("mnist 1")}
+    assert any(line.startswith("mnist 1, igd, seed 0: training") and line.endswith("%") for line in heard)
 
 
 def test_threads_are_divided_among_the_processes() -> None:
