@@ -28,10 +28,13 @@ def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()] == [True, True]
 
     assert main(["benchmark", "show", store]) == 0
-    assert "| normal class | igd, fast, scratch, steps 3, width 4 | paper: IGD, scratch |" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "| normal class | igd, fast, scratch, steps 3, width 4 | ocsvm |" in shown
+    assert "ocsvm: not the published test set (20 of 10,000 images)." in shown
     page = tmp_path / "page.html"
     assert main(["benchmark", "show", store, "--format", "html", "-o", str(page), "--figures", str(tmp_path / "figures")]) == 0
     assert "<table>" in page.read_text()
+    assert capsys.readouterr().out == f"{page}: 2 runs\n"
     assert main(["benchmark", "export", store, "-o", str(tmp_path / "mnist.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 2
     (kept,) = json.loads((tmp_path / "mnist.json").read_text())["commands"]
