@@ -58,6 +58,8 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("bottle", "scans"):
         (tmp_path / name).symlink_to(category)
     write_data_sets(tmp_path, category)
+    (own,) = (block for block in blocks(ROOT / "docs" / "extending.md", "python") if "class MeanImage" in block)
+    (tmp_path / "mean_image.py").write_text(own)
     short = {
         name: replace(
             recipe,

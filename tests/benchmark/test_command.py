@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from igd.benchmark.paper import paper_tables
+from igd.benchmark.protocols import Protocol
+from igd.benchmark.runs import Run
 from igd.benchmark.store import Store
 from igd.cli import main
 
@@ -26,15 +28,54 @@ def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()] == [True, True]
 
     assert main(["benchmark", "show", store]) == 0
-    assert "| normal class | igd, fast, steps 3, width 4 | paper: IGD, scratch |" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "| normal class | igd, fast, scratch, steps 3, width 4 | ocsvm |" in shown
+    assert "ocsvm: not the published test set (20 of 10,000 images)." in shown
     page = tmp_path / "page.html"
     assert main(["benchmark", "show", store, "--format", "html", "-o", str(page), "--figures", str(tmp_path / "figures")]) == 0
     assert "<table>" in page.read_text()
+    assert capsys.readouterr().out == f"{page}: 2 runs\n"
     assert main(["benchmark", "export", store, "-o", str(tmp_path / "mnist.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 2
     (kept,) = json.loads((tmp_path / "mnist.json").read_text())["commands"]
     assert kept.startswith("igd benchmark run mnist --data mnist.npz --classes 0 --methods ocsvm igd --seeds 0 --recipe fast")
     assert str(tmp_path) not in kept
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A store with figure 1's runs on one class."""
+    store = Store(tmp_path / "small.sqlite", create=True)
+    for share in (0.2, 0.6):
+        run = Run("mnist", "copy", "0", "igd", {}, "m", 0, Protocol(share))
+        images = {"training": 1, "normal": 1000, "anomalous": 9000}
+        result = {"metrics": {"image_auroc": share}, "images": images, "protocols": [], "seconds": {"training": 1}}
+        store.add(run, result)
+    return store.path
+
+
+def test_show_says_what_it_wrote(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, figures = tmp_path / "page.md", tmp_path / "figures"
+    assert main(["benchmark", "show", str(small)]) == 0
+    tables = capsys.readouterr().out
+    asked = ["benchmark", "show", str(small), "--figures", str(figures)]
+    assert main(asked) == 0
+    assert capsys.readouterr().out == tables  # which may be piped into a file
+    assert main([*asked, "-o", str(page)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{page}: 2 runs"
+    assert second.startswith(f"{figures / 'mnist-small.svg'}: mnist: mean AUC over classes")
+    assert page.read_text() == tables
+    assert main([*asked, "-o", str(page), "--json"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_show_says_why_there_is_no_figure(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = Store(small)
+    with store.database:
+        store.database.execute("delete from run where rowid = 1")
+    assert main(["benchmark", "show", str(small), "--figures", str(tmp_path / "figures")]) == 0
+    assert "figures: no figure; they need runs of igd or dsvdd under :small or :contaminated" in capsys.readouterr().err
 
 
 def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,6 +96,7 @@ def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "mnist", "--data", "absent.npz"], "absent.npz: no such file or folder; --data names the .npz file of mnist"),
         (["run", "mvtec", "--data", "absent"], "absent: no such folder; --data names the folder with the categories"),
         (["show", "absent.sqlite"], "absent.sqlite: no such file; make it with: igd benchmark run"),
+        (["show", "absent.json"], "absent.json: no such file; make it with: igd benchmark export STORE -o absent.json"),
         (["paper", "table 7"], "the paper has no table called 'table 7'"),
     ],
 )

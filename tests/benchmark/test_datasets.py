@@ -9,6 +9,7 @@ from conftest import spotted, stripes, write_images
 from igd import UserError
 from igd.benchmark.datasets import DATA, find_classes, find_data
 from igd.benchmark.protocols import Protocol
+from igd.benchmark.suites import plan
 
 
 def test_one_class_is_normal_and_the_others_are_not(digits: Path) -> None:
@@ -73,6 +74,22 @@ def test_data_that_is_not_there(tmp_path: Path, name: str, says: str) -> None:
 def test_an_unknown_data_set() -> None:
     with pytest.raises(UserError, match="no data set is called 'imagenet'; there are mnist, fashion-mnist"):
         find_data("imagenet")
+
+
+@pytest.mark.parametrize("kind", ["npz", "idx"])
+def test_another_data_set_under_its_name(tmp_path: Path, kind: str) -> None:
+    """The first test labels of Fashion MNIST, in a file that could be MNIST's."""
+    labels = np.array([9, 2, 1, 1, 6, 1, 4, 6, 5, 7, 4, 5], dtype=np.uint8)
+    path = tmp_path / "mnist.npz" if kind == "npz" else tmp_path
+    if kind == "npz":
+        np.savez(path, y_test=labels)
+    else:
+        (path / "t10k-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, len(labels)]) + labels.tobytes())
+    with pytest.raises(UserError, match=r"seems to be fashion-mnist, by its first test labels \(9 2 1 .*\), not mnist"):
+        find_data("mnist").check(path)
+    with pytest.raises(UserError, match="seems to be fashion-mnist"):
+        plan("mnist", path, {}, methods=["ocsvm"])
+    find_data("fashion-mnist").check(path)
 
 
 def test_a_folder_holds_the_file(digits: Path) -> None:

@@ -67,11 +67,19 @@ def test_a_killed_grid_goes_on_where_it_was(digits: Path, tmp_path: Path) -> Non
     assert [path.name for path in store.workplace.iterdir()] == ["lock"]  # checkpoints have served
 
 
-def test_a_stopped_run_leaves_its_checkpoint(digits: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [None, signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_leaves_its_checkpoint(digits: Path, tmp_path: Path, sent: signal.Signals | None) -> None:
+    """The same where the signal that stops the program reaches its workers too, as from a terminal or `timeout`."""
+
+    def stop() -> bool:
+        for process in multiprocessing.active_children() if sent else []:
+            os.kill(process.pid or 0, sent or 0)
+        return True
+
     store = Store(tmp_path / "a.sqlite", create=True)
     (run,) = plan("mnist", digits, {**QUICK, "steps": 100_000}, ["0"], ["igd"])
     with pytest.raises(Interrupted, match="the same command goes on"):
-        run_grid([run], digits, store, stop=lambda: True)
+        run_grid([run], digits, store, stop=stop)
     assert store.checkpoint(run).is_file()
     assert store.records() == []
 
@@ -102,6 +110,9 @@ def test_an_error_of_one_run_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "too few" in error
     assert (seen[0].total, seen[0].done, len(seen[0].at_work)) == (2, 0, 2)
     assert seen[0].seconds_left is None
+    assert seen[0].at_work[0] == "mnist 0, igd, seed 0: beginning"
+    heard = {line for outlook in seen for line in outlook.at_work if line.startswith("mnist 1")}
+    assert any(line.startswith("mnist 1, igd, seed 0: training") and line.endswith("%") for line in heard)
 
 
 def test_threads_are_divided_among_the_processes() -> None:

@@ -19,6 +19,7 @@ from igd.benchmark.runs import Run
 from igd.benchmark.store import Record, Store
 from igd.benchmark.summary import tables_of
 from igd.benchmark.table import Cell, Table
+from igd.evaluation.figures import BOTTOM, HEIGHT, TOP
 
 
 def record(
@@ -28,11 +29,19 @@ def record(
     method: str = "igd",
     data: str = "mnist",
     meaning: str = "m",
+    tested: int = 10_000,
     **protocol: float,
 ) -> Record:
     settings = {} if method in ("ocsvm", "kde") else {"recipe": "fast", "pretrain": "scratch", "objective": method}
     run = Run(data, "copy", normal, method, settings, meaning, seed, Protocol(**protocol))
-    return Record(run, {"metrics": {"image_auroc": value}, "seconds": {"training": 1}}, None, "2024-01-01")
+    moved = round(run.protocol.contamination * tested * 0.9)
+    result = {
+        "metrics": {"image_auroc": value},
+        "images": {"training": 6000, "normal": tested // 10, "anomalous": tested - tested // 10 - moved},
+        "protocols": [{"moved": ["an image"] * moved}],
+        "seconds": {"training": 1},
+    }
+    return Record(run, result, None, "2024-01-01")
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -43,7 +52,7 @@ def test_ours_theirs_and_the_difference() -> None:
     """Two seeds, two classes; the paper's class figures for DSVDD are 0.980 and 0.997."""
     values = {(0, "0"): 0.97, (1, "0"): 0.99, (0, "1"): 0.90, (1, "1"): 0.96}
     (table,) = tables_of(record(value, normal, seed, "dsvdd") for (seed, normal), value in values.items())
-    assert table.header == ["normal class", "dsvdd, fast", "paper: DSVDD, scratch", "difference"]
+    assert table.header == ["normal class", "dsvdd, fast, scratch", "paper: DSVDD, scratch", "difference"]
     assert texts(table) == [
         ["0", f"**0.980 ± {stdev([0.97, 0.99]):.3f}**", "**0.980**", "+0.000"],
         ["1", f"0.930 ± {stdev([0.90, 0.96]):.3f}", "**0.997**", "-0.067"],
@@ -67,6 +76,21 @@ def test_a_mean_that_can_not_be_compared_is_not() -> None:
     assert table.notes[-1] == "The paper has no class figures of IGD, scratch; its mean of all classes is 0.9869."
 
 
+@pytest.mark.parametrize("contamination", [0.0, 0.1])
+def test_another_test_set_stands_beside_no_published_figure(contamination: float) -> None:
+    records = [
+        record(0.9, name, data="cifar10", method=method, tested=tested, contamination=contamination)
+        for name in CIFAR10
+        for method, tested in (("igd", 200), ("dsvdd", 10_000))
+    ]
+    (table,) = tables_of(records)
+    assert [name.split(",")[0] for name in table.header[1:]] == ["igd", "dsvdd", "paper: DSVDD", "difference"]
+    notes = [note for note in table.notes if "not the published test set" in note]
+    assert len(notes) == 1
+    assert notes[0] == "igd, fast, scratch: not the published test set (200 of 10,000 images)."
+    assert not any("The paper has no class figures of IGD" in note for note in table.notes)
+
+
 def test_half_a_per_cent_below_the_best_is_bold() -> None:
     """The paper's rule, at its edge."""
     (table,) = tables_of([record(0.999, method="igd"), record(0.994, method="ocsvm"), record(0.9939, method="kde")])
@@ -81,6 +105,31 @@ def test_a_mean_needs_all_its_classes() -> None:
     assert texts(table)[-1][1] == "0.700"
 
 
+def test_notes_say_which_columns_have_fewer_seeds() -> None:
+    records = [record(0.8), record(0.9, seed=1), record(0.7, method="ocsvm"), record(0.6, method="ocsvm", contamination=0.1)]
+    (table, contaminated) = tables_of(records)
+    assert table.notes[:2] == [
+        "Mean ± standard deviation over seeds 0, 1; bold: the best, within 0.5 %.",
+        "Of fewer seeds: ocsvm (0).",
+    ]
+    assert contaminated.notes[0].startswith("One seed (0)")  # seed 1 is in the other table alone
+    assert not any("fewer" in note for note in contaminated.notes)
+
+
+@pytest.mark.parametrize(
+    ("method", "share", "same"), [("dsvdd", 1, True), ("dsvdd", 0.2, False), ("ocsvm-imagenet", 1, False)]
+)
+def test_notes_speak_of_the_paper_s_means_where_there_are_some(method: str, share: float, same: bool) -> None:
+    (table,) = tables_of([record(0.9, method=method, training_share=share)])
+    addition = "; the paper's means beside them are of the same" if same else ""
+    assert table.notes[1] == f"1 of 10 classes (0){addition}."
+
+
+def test_a_note_about_two_columns_stands_once() -> None:
+    (table,) = tables_of([record(0.9), record(0.8, meaning="changed")])
+    assert len([note for note in table.notes if "The paper has no class figures of IGD" in note]) == 1
+
+
 def test_robustness_has_the_paper_s_rows() -> None:
     records = [
         record(0.8 - share, name, data="cifar10", method=method, contamination=share)
@@ -90,7 +139,14 @@ def test_robustness_has_the_paper_s_rows() -> None:
     ]
     (table,) = tables_of(records)
     assert table.title == "cifar10: contaminated training sets, mean image AUROC"
-    assert table.header[1:] == ["igd, fast", "paper: IGD", "difference", "dsvdd, fast", "paper: DSVDD", "difference"]
+    assert table.header[1:] == [
+        "igd, fast, scratch",
+        "paper: IGD",
+        "difference",
+        "dsvdd, fast, scratch",
+        "paper: DSVDD",
+        "difference",
+    ]
     assert texts(table)[2] == ["10% of the anomalies in training", "0.700", "**0.812**", "-0.112", "0.700", "0.672", "+0.028"]
 
 
@@ -107,14 +163,14 @@ def test_the_same_name_with_another_meaning_is_another_column() -> None:
     (table,) = tables_of([record(0.9), record(0.8, meaning="changed")])
     labels = [name for name in table.header if name.startswith("igd")]
     assert len(set(labels)) == 2
-    assert all(label.startswith("igd, fast (igd ") for label in labels)
+    assert all(label.startswith("igd, fast, scratch (igd ") for label in labels)
 
 
 def test_figure_1_is_drawn_from_our_runs() -> None:
     records = [
         record(0.8 - share, name, data="cifar10", method=method, contamination=share)
         for share in (0.01, 0.1)
-        for name in ("plane", "car")
+        for name in CIFAR10
         for method in ("igd", "dsvdd", "dsvdd+rec")
     ]
     charts = charts_of(records)
@@ -130,21 +186,66 @@ def test_figure_1_is_drawn_from_our_runs() -> None:
     assert charts_of([record(0.9)]) == {}
 
 
+def test_figure_1_has_published_lines_of_the_same_only() -> None:
+    for tested, classes in ((200, CIFAR10), (10_000, CIFAR10[:2])):  # another test set, and a mean of other classes
+        records = [
+            record(0.9, name, data="cifar10", tested=tested, contamination=share) for share in (0.01, 0.1) for name in classes
+        ]
+        ((_, picture),) = charts_of(records).values()
+        assert 'class="line a"' in picture
+        assert "published" not in picture
+
+
+def test_figure_1_shows_points_spreads_and_a_tenth_at_least() -> None:
+    values = {(0.01, 0): 0.95, (0.01, 1): 0.97, (0.1, 0): 0.96}
+    records = [record(value, seed=seed, contamination=share) for (share, seed), value in values.items()]
+    ((_, picture),) = charts_of(records).values()
+    drawn = ElementTree.fromstring(picture)
+    first, second = (float(each.get("cy") or 0) for each in drawn.iter("circle"))
+    assert first == second  # both means are 0.96
+    (bar,) = (each for each in drawn.iter("line") if each.get("class") == "line a")  # the second point has one seed
+    low, high = float(bar.get("y1") or 0), float(bar.get("y2") or 0)
+    assert (low + high) / 2 == pytest.approx(first, abs=0.1)
+    height = HEIGHT - TOP - BOTTOM
+    assert (low - high) / height * 0.1 == pytest.approx(2 * stdev([0.95, 0.97]), rel=0.01)
+
+
 TABLE = Table(
-    "a & b", ["", "ours_1"], [[Cell("1"), Cell.figure(0.91234567, 0.01).in_bold()], [Cell("2"), Cell("-")]], ["10 %"]
+    "a & b",
+    ["", "ours_1", "difference"],
+    [[Cell("1"), Cell.figure(0.91234567, 0.01).in_bold(), Cell("")], [Cell("2"), Cell("-"), Cell("-0.067", -0.067)]],
+    ["10 %"],
 )
 
 
 def test_formats() -> None:
-    assert "| 1 | **0.912 ± 0.010** |" in FORMATS["markdown"]([TABLE])
-    assert r"1 & \textbf{0.912 $\pm$ 0.010} \\" in FORMATS["latex"]([TABLE])
+    assert "| 1 | **0.912 ± 0.010** |  |" in FORMATS["markdown"]([TABLE])
+    assert r"1 & \textbf{0.912 $\pm$ 0.010} &  \\" in FORMATS["latex"]([TABLE])
     assert r"\caption{a \& b. 10 \%}" in FORMATS["latex"]([TABLE])
+    assert FORMATS["latex"]([TABLE, TABLE]).count("% needs \\usepackage{booktabs}\n") == 1
+    assert "\\label{tab:a-b}\n\\end{table}" in FORMATS["latex"]([TABLE])
+    assert "2 & - & $-0.067$ \\\\" in FORMATS["latex"]([TABLE])
     rows = list(csv.DictReader(io.StringIO(FORMATS["csv"]([TABLE]))))
-    assert rows == [{"table": "a & b", "row": "1", "column": "ours_1", "value": "0.912346", "standard_deviation": "0.01"}]
+    assert rows == [
+        {"table": "a & b", "row": "1", "column": "ours_1", "value": "0.912346", "standard_deviation": "0.01"},
+        {"table": "a & b", "row": "2", "column": "difference", "value": "-0.067", "standard_deviation": ""},
+    ]
     html = page([TABLE], [("caption", "<svg/>")])
     assert "<h2>a &amp; b</h2>" in html
     assert "<b>0.912 ± 0.010</b>" in html
     assert "<svg/>" in html
+
+
+def test_every_figure_has_a_name_of_its_own() -> None:
+    """Two columns of ours beside the same one of the paper, and a third."""
+    tables = tables_of(
+        [record(0.9, method="dsvdd"), record(0.8, method="dsvdd", meaning="changed"), record(0.7, method="ocsvm")]
+    )
+    lines = list(csv.DictReader(io.StringIO(FORMATS["csv"](tables))))
+    columns = [line["column"] for line in lines if line["row"] == "0"]
+    assert len(set(columns)) == len(columns) == 3 + 2 + 3
+    assert "difference: ocsvm" in columns
+    assert tables[0].header.count("difference") == 3
 
 
 def test_an_export_shows_the_same_tables(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A run sees no label, can be interrupted, and measures what it says."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -133,6 +134,63 @@ def test_unknown_methods_and_settings(digits: Path) -> None:
         find_method("patchcore")
     with pytest.raises(UserError, match="no recipe is called 'slow'; there are"):
         plan("mnist", digits, {**QUICK, "recipe": "slow"})
+
+
+OWN = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from igd.benchmark.method import Method, Scored
+
+
+@dataclass
+class Brightness:
+    value: float
+
+
+class Brightest(Method):
+    def fit(self, images):
+        self.seen = Brightness(max(np.max(sample.read()) for sample in images))
+
+    def score(self, images):
+        return (Scored(float(np.mean(sample.read()))) for sample in images)
+"""
+
+
+def test_a_method_of_one_s_own_file(digits: Path, tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    run = only_run("mnist", digits, f"{file}:Brightest")
+    assert "image_auroc" in carry_out(run, digits, Support())["metrics"]
+    copy = tmp_path / "copy.py"
+    copy.write_text(OWN)
+    changed = tmp_path / "changed.py"
+    changed.write_text(OWN + "# changed\n")
+    same, other = (only_run("mnist", digits, f"{path}:Brightest") for path in (copy, changed))
+    assert same.meaning == run.meaning
+    assert other.meaning != run.meaning
+    with pytest.raises(UserError, match=r"changed\.py:Brightest: has changed since this run was planned"):
+        carry_out(replace(other, meaning=run.meaning), digits, Support())
+
+
+@pytest.mark.parametrize(
+    ("contents", "wanted", "says"),
+    [
+        (None, "Mine", r"own\.py: no such file; FILE\.py:CLASS names a class in a file of your own"),
+        ("1 / 0", "Mine", r"own\.py: can't be run \(ZeroDivisionError: division by zero\)"),
+        ("def", "Mine", r"own\.py: can't be run \(SyntaxError"),
+        (OWN, "Brightness", r"own\.py: defines no method 'Brightness', a class made from igd\.benchmark\.method\.Method"),
+        ("from igd.benchmark.classical import OneClassSVM", "OneClassSVM", "defines no method 'OneClassSVM'"),
+    ],
+)
+def test_files_that_hold_no_method(tmp_path: Path, contents: str | None, wanted: str, says: str) -> None:
+    if contents is not None:
+        (tmp_path / "own.py").write_text(contents)
+    with pytest.raises(UserError, match=says):
+        find_method(f"{tmp_path / 'own.py'}:{wanted}")
 
 
 @pytest.mark.parametrize(("name", "least"), [("ocsvm-imagenet", 1.0), ("kde-imagenet", 0.96)])

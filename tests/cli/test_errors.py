@@ -13,6 +13,8 @@ from igd.cli import main
         (["train"], "required: images, -o/--output (igd train --help says more)"),
         (["train", "parts", "-o", "parts.igd", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
         (["train", "parts", "-o", "parts.igd", "--fit", "crp"], "did you mean crop?"),
+        (["benchmark", "run", "mnist", "--objective", "rec"], "--objective rec (igd benchmark run --help says more)"),
+        (["--loud", "train", "parts", "-o", "parts.igd"], "--loud (igd --help says more)"),
         (["xyzzy"], "invalid choice: 'xyzzy'"),
     ],
 )

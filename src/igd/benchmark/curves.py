@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from igd.benchmark.datasets import DATA
 from igd.benchmark.methods import paper_name
 from igd.benchmark.paper import MEAN, published
 from igd.benchmark.protocols import Protocol
-from igd.benchmark.series import Series, series_of
+from igd.benchmark.series import Series, Spread, series_of
 from igd.benchmark.store import Record
 from igd.benchmark.suites import CONTAMINATED, SMALL, Variant
 from igd.evaluation.figures import LEFT, TOP, Axes
 
 METHODS = ("igd", "dsvdd")  # as in the paper's figure
 STYLES = "abcde"
+KEY = "Dots: measured, with one standard deviation over seeds; dashed: the paper, where it has a mean of the same classes."
 COLOURS = {"a": "#c0392b", "b": "#2471a3", "c": "#1e8449", "d": "#9a6a00", "e": "#7d3c98"}
-Points = list[tuple[float, float]]
+LEAST_RANGE = 0.1  # of the AUC axis: differences of a thousandth are not to look like cliffs
+Points = list[tuple[float, Spread]]
 Axis = Callable[[Protocol], float]
 
 
@@ -32,10 +34,7 @@ def charts_of(records: Iterable[Record]) -> dict[str, tuple[str, str]]:
         ):
             drawn = _chart(data.name, series, variant, axis, x_label)
             if drawn:
-                charts[f"{data.name}-{name}.svg"] = (
-                    f"{data.name}: mean AUC over classes; solid: measured, dashed: the paper.",
-                    drawn,
-                )
+                charts[f"{data.name}-{name}.svg"] = (f"{data.name}: mean AUC over classes. {KEY}", drawn)
     return charts
 
 
@@ -49,40 +48,55 @@ def _share(protocol: Protocol) -> float:
 
 def _chart(data: str, series: list[Series], variant: Variant, axis: Axis, x_label: str) -> str | None:
     measured = [(each, _measured(each, variant, axis)) for each in series]
-    drawn = [(each, points, _published(each, data, variant, axis)) for each, points in measured if len(points) > 1]
+    drawn = [(each, points, _published(each, variant, axis)) for each, points in measured if len(points) > 1]
     if not drawn:
         return None
     together = [point for _, ours, theirs in drawn for point in (*ours, *theirs)]
-    heights = [height for _, height in together]
-    limits = (max(0.0, min(heights) - 0.02), min(1.0, max(heights) + 0.02))
     widest = max(place for place, _ in together)
-    axes = Axes(x_label, "mean AUC", (0, widest), limits, f"{data}: AUC against {x_label}")
+    limits = _limits([spread for _, spread in together])
+    axes = Axes(x_label, "mean AUC", (0, widest * 1.03), limits, f"{data}: AUC against {x_label}")
     shapes = []
     for number, (each, ours, theirs) in enumerate(drawn):
         style = STYLES[number]
-        shapes += [_line(axes, ours, style), _line(axes, theirs, f"{style} published")]
+        shapes += [_line(axes, ours, style), *([_line(axes, theirs, f"{style} published")] if theirs else [])]
+        shapes += [axes.mark(place, spread.value, style, spread.deviation) for place, spread in ours]
         place = f'x="{LEFT + 8}" y="{TOP + 14 + 16 * number}"'
         shapes.append(f'<text class="{style}" {place}>{escape(each.label)}</text>')
     return axes.draw(shapes)
 
 
+def _limits(spreads: Sequence[Spread]) -> tuple[float, float]:
+    """The part of the AUC axis to show: all bars, some air, and no less than the least range."""
+    low = max(0.0, min(each.value - (each.deviation or 0) for each in spreads) - 0.02)
+    high = min(1.0, max(each.value + (each.deviation or 0) for each in spreads) + 0.02)
+    return min(low, max(0.0, high - LEAST_RANGE)), max(high, LEAST_RANGE)
+
+
 def _line(axes: Axes, points: Points, style: str) -> str:
-    return axes.line([place for place, _ in points], [height for _, height in points], style)
+    return axes.line([place for place, _ in points], [spread.value for _, spread in points], style)
 
 
 def _measured(series: Series, variant: Variant, axis: Axis) -> Points:
-    there = [one for one in variant.protocols if series.classes(one)]
-    common = sorted(set.intersection(*(series.classes(one) for one in there))) if there else []
-    figures = [(axis(one), series.over_seeds("image_auroc", one, common)) for one in there]
-    return [(place, figure.value) for place, figure in figures if figure is not None]
+    common = _common_classes(series, variant)
+    figures = [(axis(one), series.over_seeds("image_auroc", one, common)) for one in variant.protocols if series.classes(one)]
+    return [(place, figure) for place, figure in figures if figure is not None]
 
 
-def _published(series: Series, data: str, variant: Variant, axis: Axis) -> Points:
-    points = []
+def _common_classes(series: Series, variant: Variant) -> list[str]:
+    """The classes that every protocol at hand has."""
+    there = [classes for classes in map(series.classes, variant.protocols) if classes]
+    return sorted(set.intersection(*there)) if there else []
+
+
+def _published(series: Series, variant: Variant, axis: Axis) -> Points:
+    """The paper's means, which are of all classes; none beside a mean of some, or of another test set."""
+    data, points = series.run.data, Points()
+    if series.other_test_set is not None or set(_common_classes(series, variant)) != set(DATA[data].classes):
+        return points
     for one in variant.protocols:
         asked = (MEAN, one.training_share, one.contamination)
         for figure in published(data, "image_auroc", paper_name(series.run.method), *asked, tables=variant.tables).values():
-            points.append((axis(one), figure.value))
+            points.append((axis(one), Spread(figure.value, None)))
     return points
 
 
@@ -92,7 +106,7 @@ def standing_alone(svg: str) -> str:
         "text{font:12px system-ui,sans-serif;fill:#7a8594}.grid{stroke:#d9dee5}",
         ".line{fill:none;stroke-width:2}.published{stroke-dasharray:5 4;stroke-opacity:.6}",
         *(
-            f".line.{style}{{stroke:{colour}}}text.{style}{{fill:{colour};font-weight:600}}"
+            f".line.{style}{{stroke:{colour}}}.point.{style}{{fill:{colour}}}text.{style}{{fill:{colour};font-weight:600}}"
             for style, colour in COLOURS.items()
         ),
     ]

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from igd.benchmark.protocols import Protocol
+from igd.data.arrays import read_arrays
 from igd.data.dataset import Dataset
 from igd.data.folders import is_category
+from igd.data.idx import find_idx, read_idx
 from igd.data.medical import find_medical_set
 from igd.data.protocols import apply_protocols
 from igd.data.reading import read_dataset
@@ -33,6 +35,8 @@ class DataSet(ABC):
     name: str
     classes: tuple[str, ...]  # each in turn is the normal one
     metrics: tuple[str, ...] = ("image_auroc",)
+    test_images: int | None = None  # as published, where that is one number for all classes
+    first_labels: str = ""  # of the published test images, where classes have numbers
 
     @abstractmethod
     def locate(self, path: Path) -> Path:
@@ -46,6 +50,16 @@ class DataSet(ABC):
         """What tells this copy of the data from another, without reading all of it."""
         found = (file for file in sorted(path.rglob("*")) if file.is_file())
         return _digest((file.relative_to(path).as_posix(), file.stat().st_size) for file in found)
+
+    def check(self, path: Path) -> None:
+        """Refuse another data set's labels: MNIST's files and Fashion MNIST's have the same names and sizes."""
+        labels = _test_labels(path) if self.first_labels else ""
+        for other in DATA.values():
+            if other is not self and other.first_labels and labels.startswith(other.first_labels):
+                raise UserError(
+                    f"{path}: seems to be {other.name}, by its first test labels ({' '.join(other.first_labels)}), not "
+                    f"{self.name}; name the suite {other.name}, or give the data of {self.name} (--data)"
+                )
 
     @abstractmethod
     def read(self, path: Path, normal: str, protocol: Protocol, seed: int) -> Dataset:
@@ -113,9 +127,9 @@ class OneFolder(DataSet):
 DATA: dict[str, DataSet] = {
     each.name: each
     for each in (
-        Labelled("mnist", DIGITS),
-        Labelled("fashion-mnist", DIGITS),
-        Labelled("cifar10", CIFAR10),
+        Labelled("mnist", DIGITS, test_images=10_000, first_labels="7210414959"),
+        Labelled("fashion-mnist", DIGITS, test_images=10_000, first_labels="9211614657"),
+        Labelled("cifar10", CIFAR10, test_images=10_000, first_labels="3880661631"),
         Categories("mvtec", MVTEC, ("image_auroc", "accuracy_at_half", "pixel_auroc_per_image")),
         OneFolder("hyper-kvasir", ("polyp",)),
         OneFolder("lag", ("glaucoma",)),
@@ -139,6 +153,13 @@ def find_classes(data: DataSet, path: Path, asked: Sequence[str] | None) -> tupl
         if name not in there:
             raise UserError(f"{data.name} has no class {name!r} in {path}; there are {', '.join(there)}")
     return tuple(dict.fromkeys(chosen))
+
+
+def _test_labels(path: Path) -> str:
+    """All test labels one after another, of an .npz file or of IDX files; other folders are told by their files' names."""
+    file = find_idx(path).get("y_test") if path.is_dir() else None
+    arrays = {"y_test": read_idx(file)} if file else {} if path.is_dir() else read_arrays(path, ("y_test",))
+    return "".join(map(str, arrays["y_test"].ravel())) if arrays else ""
 
 
 def _changed(dataset: Dataset, protocol: Protocol, seed: int, normal_class: str | None = None) -> Dataset:

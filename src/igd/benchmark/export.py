@@ -38,6 +38,8 @@ def read_records(path: Path) -> list[Record]:
     """The runs of a store, or of a file that was exported from one."""
     if path.suffix != ".json":
         return Store(path).records()
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; make it with: igd benchmark export STORE -o {path}")
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         if contents["kind"] != KIND:

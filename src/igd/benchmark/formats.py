@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
-from igd.benchmark.table import Table
+from igd.benchmark.table import Cell, Table
 
 SPECIAL = {
     "&": r"\&",
@@ -39,12 +40,10 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def latex(tables: Sequence[Table]) -> str:
-    return "\n".join(_latex(table) for table in tables)
+    return "\n".join(["% needs \\usepackage{booktabs}", *(_latex(table) for table in tables)])
 
 
 def _latex(table: Table) -> str:
-    """A table for a document that uses booktabs."""
-    rows = [[rf"\textbf{{{_tex(cell.text)}}}" if cell.bold else _tex(cell.text) for cell in row] for row in table.rows]
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -52,13 +51,20 @@ def _latex(table: Table) -> str:
         r"\toprule",
         " & ".join(map(_tex, table.header)) + r" \\",
         r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
+        *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
         rf"\caption{{{_tex(' '.join([table.title + '.', *table.notes]))}}}",
+        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', table.title.lower()).strip('-')}}}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _latex_cell(cell: Cell) -> str:
+    if cell.value is not None and cell.text[0] in "+-":
+        return f"${cell.text}$"  # outside of mathematics, a minus is a hyphen
+    return rf"\textbf{{{_tex(cell.text)}}}" if cell.bold else _tex(cell.text)
 
 
 def _tex(text: str) -> str:
@@ -66,15 +72,18 @@ def _tex(text: str) -> str:
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """One line a figure: table, row, column, value and standard deviation, with all their digits."""
+    """One line a figure: table, row, column, value and standard deviation, with all their digits; one that recurs, once."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(["table", "row", "column", "value", "standard_deviation"])
-    for table in tables:
-        for name, *cells in table.rows:
-            for column, cell in zip(table.header[1:], cells, strict=True):
-                if cell.value is not None:
-                    writer.writerow([table.title, name.text, column, _number(cell.value), _number(cell.deviation)])
+    lines = [
+        (table.title, name.text, column, _number(cell.value), _number(cell.deviation))
+        for table in tables
+        for name, *cells in table.rows
+        for column, cell in zip((table.columns or table.header)[1:], cells, strict=True)
+        if cell.value is not None
+    ]
+    writer.writerows(dict.fromkeys(lines))  # two columns of ours may stand beside the same one of the paper
     return written.getvalue()
 
 

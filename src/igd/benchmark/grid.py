@@ -15,7 +15,7 @@ from typing import Any
 from igd.benchmark.outlook import Outlook, seconds_left
 from igd.benchmark.runs import Run
 from igd.benchmark.store import Record, Store, now
-from igd.benchmark.worker import STOP, work
+from igd.benchmark.worker import DOING, STOP, work
 from igd.errors import Interrupted, UserError
 from igd.timing import cores
 
@@ -63,21 +63,21 @@ class _Worker:
         spawn = get_context("spawn")  # a forked PyTorch with threads may hang
         self.connection, theirs = spawn.Pipe()
         self.process = spawn.Process(target=work, args=(path, threads, feature_cache, theirs), daemon=True)
-        with _deaf_to_interrupts():
+        with _deaf_to_signals():
             self.process.start()
         theirs.close()
         self.run: Run | None = None
 
     def begin(self, run: Run, checkpoint: Path) -> None:
-        self.run, self.started = run, time.monotonic()
+        self.run, self.started, self.doing = run, time.monotonic(), "beginning"
         self.connection.send((run.to_json(), checkpoint))
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
-    def last_words(self) -> tuple[str, dict[str, Any]]:
-        """How its run ended; a process that ended instead has failed."""
+    def hear(self) -> tuple[str, dict[str, Any]]:
+        """What it is doing, or how its run ended; a process that ended instead has failed."""
         try:
             kind, said = self.connection.recv()
             return kind, said
@@ -123,7 +123,7 @@ class _Grid:
                         worker.connection.send(STOP)
                 ready = wait([worker.connection for worker in self.at_work], LISTENING)
                 for worker in [each for each in self.at_work if each.connection in ready]:
-                    self._end(worker)
+                    self._hear(worker)
             self._tell()
         finally:
             for worker in (*self.at_work, *self.idle):  # at work only after an error or a second Ctrl-C
@@ -138,8 +138,11 @@ class _Grid:
         worker.begin(run, self.store.checkpoint(run))
         self.at_work.append(worker)
 
-    def _end(self, worker: _Worker) -> None:
-        kind, said = worker.last_words()
+    def _hear(self, worker: _Worker) -> None:
+        kind, said = worker.hear()
+        if kind == DOING:
+            worker.doing = said[DOING]
+            return
         self.at_work.remove(worker)
         if worker.process.is_alive():
             self.idle.append(worker)
@@ -159,21 +162,25 @@ class _Grid:
         self.told = len(self.records)
 
     def _outlook(self) -> Outlook:
-        at_work = [(worker.run, worker.seconds) for worker in self.at_work if worker.run]
+        at_work = [(worker.run, worker.seconds, worker.doing) for worker in self.at_work if worker.run]
         return Outlook(
             total=self.total,
             done=self.done_before + len(self.records),
             failed=sum(record.error is not None for record in self.records),
-            at_work=[run.described for run, _ in at_work],
-            seconds_left=seconds_left(self.waiting, at_work, self.took, self.jobs),
+            at_work=[f"{run.described}: {doing}" for run, _, doing in at_work],
+            seconds_left=seconds_left(self.waiting, [(run, spent) for run, spent, _ in at_work], self.took, self.jobs),
         )
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """A process started here ignores the terminal's Ctrl-C: we hear it, and tell it to stop in good order."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _deaf_to_signals() -> Iterator[None]:
+    """A process started here ignores what all processes of a program get, Ctrl-C of a terminal or the end of a time limit.
+
+    We hear it, and tell it to stop in good order.
+    """
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

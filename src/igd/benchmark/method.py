@@ -39,6 +39,7 @@ class Method(ABC):
 
     paper_name: ClassVar[str | None] = None  # what the paper's tables call it
     unit_scores: ClassVar[bool] = False  # whether scores lie in [0, 1], so that 'accuracy at 0.5' means something
+    source: ClassVar[str | None] = None  # digest of the file it came from, where that is the user's own
 
     threshold: float | None = None  # the score above which it would raise an alarm, where it chose one in `fit`
 

@@ -16,7 +16,7 @@ class Outlook:
     total: int
     done: int  # those that failed among them
     failed: int
-    at_work: list[str]
+    at_work: list[str]  # the runs, and what is being done for each
     seconds_left: float | None  # None while there is nothing to go by
 
 

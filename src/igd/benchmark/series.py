@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+from igd.benchmark.datasets import find_data
 from igd.benchmark.methods import METHODS
 from igd.benchmark.protocols import Protocol
 from igd.benchmark.runs import Run, digest
@@ -34,12 +35,18 @@ class Series:
         return self.records[0].run
 
     @property
-    def seeds(self) -> set[int]:
-        return {record.run.seed for record in self.records}
-
-    @property
     def protocols(self) -> set[Protocol]:
         return {record.run.protocol for record in self.records}
+
+    @property
+    def other_test_set(self) -> int | None:
+        """How many test images there were before any contamination, where the data set was published with another number."""
+        published = find_data(self.run.data).test_images
+        others = {_tested(record) for record in self.records} - {published}
+        return max(others) if published and others else None
+
+    def seeds(self, protocols: Iterable[Protocol]) -> list[int]:
+        return sorted({record.run.seed for record in self.records if record.run.protocol in set(protocols)})
 
     def classes(self, protocol: Protocol) -> set[str]:
         return {record.run.normal for record in self.records if record.run.protocol == protocol}
@@ -74,9 +81,14 @@ def series_of(records: Iterable[Record], data: str) -> list[Series]:
     return sorted(series, key=lambda each: order.get(each.run.method, len(order)))
 
 
+def _tested(record: Record) -> int:
+    result = record.result or {}
+    moved = sum(len(step["moved"]) for step in result["protocols"])
+    return int(result["images"]["normal"] + result["images"]["anomalous"] + moved)
+
+
 def _label(run: Run) -> str:
     settings = {name: value for name, value in run.settings.items() if name != "objective"}
-    recipe, pretrain = settings.pop("recipe", None), settings.pop("pretrain", "scratch")
-    parts = [run.method, recipe, pretrain if pretrain != "scratch" else None]
+    parts = [run.method, settings.pop("recipe", None), settings.pop("pretrain", None)]
     parts += [f"{name.replace('_', ' ')} {value}" for name, value in sorted(settings.items())]
     return ", ".join(part for part in parts if part)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from igd.benchmark.datasets import DataSet, find_classes, find_data
-from igd.benchmark.methods import find_method
+from igd.benchmark.methods import find_method, meaning_of
 from igd.benchmark.protocols import Protocol
-from igd.benchmark.runs import Run, digest
+from igd.benchmark.runs import Run
 from igd.errors import UserError
 
 
@@ -62,6 +62,7 @@ def plan(
         raise UserError(f"seed {min(seeds)} is negative; seeds are 0, 1, 2, ...")
     chosen = find_classes(data, path, classes)
     copy = data.fingerprint(path)
+    data.check(path)
     runs = []
     for seed in seeds:
         for normal in chosen:
@@ -69,6 +70,5 @@ def plan(
                 for name in methods or variant.methods:
                     method = find_method(name)
                     obeyed = method.obeys(settings)
-                    meaning = digest(method.meaning(obeyed))
-                    runs.append(Run(data.name, copy, normal, name, obeyed, meaning, seed, protocol))
+                    runs.append(Run(data.name, copy, normal, name, obeyed, meaning_of(method, obeyed), seed, protocol))
     return list({run.key: run for run in runs}.values())

@@ -49,8 +49,8 @@ def _class_table(data: DataSet, metric: str, series: Sequence[Series]) -> Table 
         groups[f"mean of {len(classes)}"] = classes
     columns = [_Beside(each, data, metric, STANDARD) for each in shown]
     rows = [_row(name, [column.cells(FULL, group) for column in columns]) for name, group in groups.items()]
-    notes = [*_notes(shown, data, classes), *(note for column in columns for note in column.notes(classes))]
-    return Table(f"{data.name}: {TITLES[metric]}", _header("normal class", columns), rows, notes)
+    notes = [*_notes(columns, [FULL], classes), *(note for column in columns for note in column.notes(classes))]
+    return _table(f"{data.name}: {TITLES[metric]}", "normal class", columns, rows, list(dict.fromkeys(notes)))
 
 
 def _robustness_table(data: DataSet, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
@@ -68,7 +68,8 @@ def _robustness_table(data: DataSet, title: str, variant: Variant, series: Seque
     classes = [name for name in data.classes if all(name in those for those in filled)]
     columns = [_Beside(each, data, "image_auroc", variant) for each in shown]
     rows = [_row(one.described, [column.cells(one, classes) for column in columns]) for one in protocols]
-    return Table(f"{data.name}: {title}, mean image AUROC", _header("protocol", columns), rows, _notes(shown, data, classes))
+    title = f"{data.name}: {title}, mean image AUROC"
+    return _table(title, "protocol", columns, rows, _notes(columns, protocols, classes))
 
 
 class _Beside:
@@ -78,18 +79,21 @@ class _Beside:
         self.series, self.data, self.metric, self.variant = series, data, metric, variant
         self.paper_name = paper_name(series.run.method)
         there = {pretrain for one in variant.protocols for pretrain in self._figures(MEAN, one)}
+        if series.other_test_set is not None:
+            there = set()  # figures of another test set prove nothing beside these
         own = series.run.settings.get("pretrain", "scratch")
         preferred = (PAPER_PRETRAIN.get(own, own), None, "imagenet", "ssl", "scratch")
         self.pretrain = next((pretrain for pretrain in preferred if pretrain in there), None)
         self.named = f"{self.paper_name}, {self.pretrain}" if self.pretrain else self.paper_name
+        self.compared = bool(there)
         self.header = [series.label, f"paper: {self.named}", "difference"] if there else [series.label]
 
     def cells(self, protocol: Protocol, classes: Sequence[str]) -> list[Cell]:
         ours = self.series.over_seeds(self.metric, protocol, classes) if classes else None
         measured = Cell.figure(ours.value, ours.deviation) if ours else Cell("-")
-        if len(self.header) == 1:
+        if not self.compared:
             return [measured]
-        theirs = self._published(protocol, classes)
+        theirs = self.published(protocol, classes)
         if ours is None or theirs is None:
             return [measured, Cell("-") if theirs is None else Cell.figure(theirs), Cell("")]
         return [measured, Cell.figure(theirs), Cell(f"{ours.value - theirs:+.3f}", ours.value - theirs)]
@@ -97,11 +101,11 @@ class _Beside:
     def notes(self, classes: Sequence[str]) -> list[str]:
         """What the paper says of all classes, where it says nothing of those shown."""
         whole = self._value(MEAN, FULL)
-        if whole is None or self._published(FULL, classes) is not None:
+        if not self.compared or whole is None or self.published(FULL, classes) is not None:
             return []
         return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
 
-    def _published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
+    def published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
         """The paper's figure for exactly these classes: its own mean for all of them, else the mean of its class figures."""
         if set(classes) == set(self.data.classes):
             return self._value(MEAN, protocol)
@@ -119,8 +123,13 @@ class _Beside:
         return published(self.data.name, self.metric, self.paper_name, *asked, tables=self.variant.tables)
 
 
-def _header(first: str, columns: Sequence[_Beside]) -> list[str]:
-    return [first, *(title for column in columns for title in column.header)]
+def _table(title: str, first: str, columns: Sequence[_Beside], rows: list[list[Cell]], notes: list[str]) -> Table:
+    header = [first, *(name for column in columns for name in column.header)]
+    alone = [
+        first,
+        *(f"{name}: {column.series.label}" if name == "difference" else name for column in columns for name in column.header),
+    ]
+    return Table(title, header, rows, notes, alone)
 
 
 def _row(name: str, groups: Sequence[list[Cell]]) -> list[Cell]:
@@ -133,14 +142,23 @@ def _row(name: str, groups: Sequence[list[Cell]]) -> list[Cell]:
     return [Cell(name), *cells]
 
 
-def _notes(series: Sequence[Series], data: DataSet, classes: Sequence[str]) -> list[str]:
-    seeds = sorted({seed for each in series for seed in each.seeds})
-    named = ", ".join(map(str, seeds))
-    over = f"Mean ± standard deviation over seeds {named}" if len(seeds) > 1 else f"One seed ({named})"
+def _notes(columns: Sequence[_Beside], protocols: Sequence[Protocol], classes: Sequence[str]) -> list[str]:
+    data = columns[0].data
+    seeds = {column.series.label: column.series.seeds(protocols) for column in columns}
+    every = sorted({seed for those in seeds.values() for seed in those})
+    named = ", ".join(map(str, every))
+    over = f"Mean ± standard deviation over seeds {named}" if len(every) > 1 else f"One seed ({named})"
     notes = [f"{over}; bold: the best, within 0.5 %."]
+    fewer = [f"{label} ({', '.join(map(str, those))})" for label, those in seeds.items() if those != every]
+    if fewer:
+        notes.append(f"Of fewer seeds: {'; '.join(fewer)}.")
     if len(classes) < len(data.classes):
         shown = ", ".join(classes) or "none in common yet"
-        notes.append(
-            f"{len(classes)} of {len(data.classes)} classes ({shown}); the paper's means beside them are of the same."
-        )
+        beside = [column.published(one, classes) for column in columns if column.compared for one in protocols]
+        same = "; the paper's means beside them are of the same" if set(beside) - {None} else ""
+        notes.append(f"{len(classes)} of {len(data.classes)} classes ({shown}){same}.")
+    for series in (column.series for column in columns):
+        if series.other_test_set is not None:
+            tested = f"{series.other_test_set:,} of {data.test_images:,} images"
+            notes.append(f"{series.label}: not the published test set ({tested}).")
     return notes

@@ -37,3 +37,4 @@ class Table:
     header: list[str]
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)  # where each is named alone; empty: as in the header

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from igd.benchmark.datasets import find_data
 from igd.benchmark.method import Method, Support
-from igd.benchmark.methods import find_method
+from igd.benchmark.methods import find_method, meaning_of
 from igd.benchmark.runs import Run
 from igd.data.samples import Sample
-from igd.errors import TrainingWarning
+from igd.errors import TrainingWarning, UserError
 from igd.evaluation.metrics import PixelMetrics, image_metrics
 from igd.version import __version__
 
@@ -33,9 +33,12 @@ AT_THRESHOLD = ("f1_at_threshold", "false_alarm_rate", "miss_rate")  # and for m
 
 def carry_out(run: Run, path: Path, support: Support) -> dict[str, Any]:
     """Train, score, measure: the result, and what it cost."""
+    made_by = find_method(run.method)
+    if made_by.source and meaning_of(made_by, run.settings) != run.meaning:
+        raise UserError(f"{run.method}: has changed since this run was planned; the same command plans it anew")
     dataset = find_data(run.data).read(path, run.normal, run.protocol, run.seed)
     train, test = dataset.training_samples(), dataset.test_samples()
-    method = find_method(run.method)(run.settings, run.seed, support)
+    method = made_by(run.settings, run.seed, support)
     forget_peak_memory()
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:

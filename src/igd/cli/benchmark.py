@@ -63,7 +63,8 @@ def _add_run(parts: Any) -> None:
         "--methods",
         nargs="+",
         metavar="METHOD",
-        help="igd, igd-authors, dsvdd, dsvdd+rec, mse, rec, rec+gac, ocsvm, kde, ocsvm-imagenet, kde-imagenet",
+        help="igd, igd-authors, dsvdd, dsvdd+rec, mse, rec, rec+gac, ocsvm, kde, ocsvm-imagenet, kde-imagenet, "
+        "or one's own as FILE.py:CLASS",
     )
     flag("--seeds", nargs="+", type=int, default=[0], metavar="SEED", help="one run each (default: 0)")
     flag("--jobs", type=int, default=1, help="processes; the threads are divided among them (default: %(default)s)")
@@ -209,14 +210,22 @@ def show(options: argparse.Namespace) -> int:
         text = page(tables, list(charts.values()))
     else:
         text = WRITERS[options.format](tables)
+    written = {}
     if options.output:
         write_text(options.output, text)
+        written[options.output] = f"{len(records) - len(failed)} runs"
     else:
         print(text.rstrip("\n"))
     if options.figures:
         folder = make_folder(options.figures)
-        for name, (_, picture) in charts.items():
+        for name, (caption, picture) in charts.items():
             write_text(folder / name, standing_alone(picture) + "\n")
+            written[folder / name] = caption
+        if not charts:
+            print(f"igd: {folder}: no figure; they need runs of igd or dsvdd under :small or :contaminated", file=sys.stderr)
+    if options.output and not options.json:  # else standard output is the tables' or a program's
+        for path, described in written.items():
+            print(f"{path}: {described}")
     for record in failed:
         assert record.error is not None
         print(f"igd: failed: {record.run.described}: {record.error.splitlines()[0]}", file=sys.stderr)

@@ -27,6 +27,13 @@ DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 class Parser(argparse.ArgumentParser):
     """argparse, with an error in one line like all others, and the nearest word for one that it does not know."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse what a command does not know there, not in the parser above: its own help has the answer."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         near = unknown and get_close_matches(unknown[1], re.findall(r"[\w+-]+", unknown[2]), 1)

@@ -22,15 +22,20 @@ NAMES = ("x_train", "y_train", "x_test", "y_test")
 
 
 def read_npz(path: Path) -> Dataset:
-    """The arrays of an `.npz` file; nothing in it is unpickled."""
-    try:
-        with np.load(path, allow_pickle=False) as opened:
-            arrays = {name: opened[name] for name in opened.files if name in NAMES}
-    except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: can't be read as arrays ({error}); copy it again, or save it with numpy.savez") from None
+    """The data set in an `.npz` file."""
+    arrays = read_arrays(path)
     if "x_train" not in arrays and "x_test" not in arrays:
         raise UserError(f"{path}: has no array x_train or x_test; name its arrays {', '.join(NAMES)}")
     return array_dataset(path.stem, str(path), arrays)
+
+
+def read_arrays(path: Path, names: tuple[str, ...] = NAMES) -> dict[str, Array]:
+    """Those of the arrays that an `.npz` file has; nothing in it is unpickled, and the others are not read."""
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            return {name: opened[name] for name in opened.files if name in names}
+    except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{path}: can't be read as arrays ({error}); copy it again, or save it with numpy.savez") from None
 
 
 def array_dataset(name: str, described: str, arrays: dict[str, Array]) -> Dataset:

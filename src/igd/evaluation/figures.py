@@ -37,6 +37,14 @@ class Axes:
         points = " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in zip(np.asarray(x), np.asarray(y), strict=True))
         return f'<polyline class="line {style}" points="{points}"/>'
 
+    def mark(self, x: float, y: float, style: str, deviation: float | None = None) -> str:
+        """A dot where something was measured, with a bar of one standard deviation each way where that is known."""
+        at, dot = f"{self.x(x):.1f}", f'<circle class="point {style}" cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="3.5"/>'
+        if not deviation:
+            return dot
+        low, high = (min(max(each, self.y_range[0]), self.y_range[1]) for each in (y - deviation, y + deviation))
+        return f'<line class="line {style}" x1="{at}" x2="{at}" y1="{self.y(low):.1f}" y2="{self.y(high):.1f}"/>{dot}'
+
     def draw(self, shapes: Sequence[str]) -> str:
         parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.description)}">']
         for tick in _ticks(*self.y_range):
