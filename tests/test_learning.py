@@ -46,7 +46,7 @@ def test_every_scale_learns_from_one_look(frozen: FrozenBackbone, monkeypatch: p
     assert sum(looked) == len(PIXELS) * (200 // len(PIXELS))  # a small set is seen again, shifted, by the pixel scale
     whole = frozen(PIXELS)
     torch.testing.assert_close(features["global"], whole.vector, rtol=1e-4, atol=1e-5)
-    assert features["local"].shape == (12 * 5 * 5, frozen.patch_features)  # patches of 32 pixels, 16 apart
+    assert features["local"].shape == (12 * 2 * 2, frozen.patch_features)  # patches of 64 pixels, 32 apart
     assert len(scales[2].descriptors) == 2
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ class Prediction:
     score: float  # in [0, 1], grows with abnormality
     p_value: float  # share of normal images that look at least as anomalous
     is_anomalous: bool  # at the detector's false-alarm rate
-    map: NDArray[np.float32]  # the size of the image, in [0, 1]
+    map: NDArray[np.float32] = field(repr=False)  # the size of the image, in [0, 1]
     terms: dict[str, float]  # l_r and l_h of each scale, of the local one at its worst patch
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
 

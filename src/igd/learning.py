@@ -34,9 +34,9 @@ def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress
     trained = [scale for scale in scales if isinstance(scale, Scale)]
     pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
 
-    def look(doing: str, change: Change, wanted: list[Scale], learning: list[PixelScale]) -> dict[str, Tensor]:
+    def look(doing: str, change: Change, wanted: list[Scale], learning: list[PixelScale], times: int = 1) -> dict[str, Tensor]:
         seen_by: dict[str, list[Tensor]] = {scale.settings.name: [] for scale in wanted}
-        batches = torch.arange(len(pixels)).split(AT_ONCE)
+        batches = times * torch.arange(len(pixels)).split(AT_ONCE)
         for indices in progress.track(batches, len(batches), f"looking at {doing}"):
             if stop():
                 raise Interrupted("stopped")
@@ -51,9 +51,10 @@ def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress
     plain = look("images", lambda images: images, trained, pixelwise)
     turned = look("mirror images", lambda images: images.flip(-1), flipped, []) if flipped else {}
     for pixel_scale in pixelwise:
-        chance = generator(0, "shift")
-        for _ in range(1, pixel_scale.settings.enough // len(pixels)):
-            look("shifted images", partial(shifted, most=pixel_scale.settings.shift, chance=chance), [], [pixel_scale])
+        again = pixel_scale.settings.enough // len(pixels) - 1
+        if again > 0:
+            shift = partial(shifted, most=pixel_scale.settings.shift, chance=generator(0, "shift"))
+            look("shifted images", shift, [], [pixel_scale], again)
         pixel_scale.finish()
     return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
 

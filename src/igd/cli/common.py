@@ -103,12 +103,15 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
         return
     intervals = metrics.get("intervals_95", {})
     for name, value in metrics.items():
-        if value is intervals:
+        if value is intervals or value is None:
             continue
-        shown = "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        shown = f"{value:.4f}" if isinstance(value, float) else ", ".join(value) if isinstance(value, list) else str(value)
         if name in intervals:
             shown += "  (95 %: {:.4f} to {:.4f})".format(*intervals[name])
         print(f"{name:<28}{shown}")
+    missing = [name for name, value in metrics.items() if value is None]
+    if missing:
+        print(f"{'needs masks, or both kinds':<28}{', '.join(missing)}")
 
 
 @contextmanager

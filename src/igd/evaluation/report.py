@@ -36,7 +36,7 @@ def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, An
         f"recipe {detector.recipe}, objective {detector.objective}, seed {detector.seed}; "
         f"alarms at a promised false-alarm rate of {rate:.3g}",
         "undefined": metrics.get("undefined"),
-        "numbers": [_number(metrics, name, key) for name, key in NUMBERS],
+        "numbers": [_number(metrics, name, key) for name, key in NUMBERS if metrics[key] is not None],
         "charts": [*_score_charts(detector, judged), *_latent_charts(detector, judged), *_training_charts(detector)],
         "defects": _defect_rows(judged),
         "galleries": _galleries(detector, judged),
@@ -63,7 +63,7 @@ def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
     low_high = metrics["intervals_95"].get(key)
     return {
         "name": name,
-        "value": "-" if metrics[key] is None else f"{metrics[key]:.3f}",
+        "value": f"{metrics[key]:.3f}",
         "interval": "{:.3f} to {:.3f}".format(*low_high) if low_high else "",
     }
 
