@@ -47,10 +47,9 @@ def _class_table(data: DataSet, metric: str, series: Sequence[Series]) -> Table 
     groups = {name.replace("_", " "): [name] for name in classes}
     if len(data.classes) > 1:
         groups[f"mean of {len(classes)}"] = classes
-    columns = [_Beside(each, data, metric, STANDARD) for each in shown]
+    columns = [_Beside(each, data, metric, STANDARD, [(FULL, group) for group in groups.values()]) for each in shown]
     rows = [_row(name, [column.cells(FULL, group) for column in columns]) for name, group in groups.items()]
-    notes = [*_notes(columns, [FULL], classes), *(note for column in columns for note in column.notes(classes))]
-    return _table(f"{data.name}: {TITLES[metric]}", "normal class", columns, rows, list(dict.fromkeys(notes)))
+    return _table(f"{data.name}: {TITLES[metric]}", "normal class", columns, rows, _notes(columns, [FULL], classes))
 
 
 def _robustness_table(data: DataSet, title: str, variant: Variant, series: Sequence[Series]) -> Table | None:
@@ -66,7 +65,7 @@ def _robustness_table(data: DataSet, title: str, variant: Variant, series: Seque
     protocols = [one for one in variant.protocols if any(one in each.protocols for each in shown)]
     filled = [each.classes(one) for each in shown for one in protocols if one in each.protocols]
     classes = [name for name in data.classes if all(name in those for those in filled)]
-    columns = [_Beside(each, data, "image_auroc", variant) for each in shown]
+    columns = [_Beside(each, data, "image_auroc", variant, [(one, classes) for one in protocols]) for each in shown]
     rows = [_row(one.described, [column.cells(one, classes) for column in columns]) for one in protocols]
     title = f"{data.name}: {title}, mean image AUROC"
     return _table(title, "protocol", columns, rows, _notes(columns, protocols, classes))
@@ -75,7 +74,14 @@ def _robustness_table(data: DataSet, title: str, variant: Variant, series: Seque
 class _Beside:
     """A series, the paper's figures for the same method, and the difference; only the series where the paper has none."""
 
-    def __init__(self, series: Series, data: DataSet, metric: str, variant: Variant) -> None:
+    def __init__(
+        self,
+        series: Series,
+        data: DataSet,
+        metric: str,
+        variant: Variant,
+        shown: Sequence[tuple[Protocol, Sequence[str]]],  # what the rows of the table show: a protocol, the mean of classes
+    ) -> None:
         self.series, self.data, self.metric, self.variant = series, data, metric, variant
         self.paper_name = paper_name(series.run.method)
         there = {pretrain for one in variant.protocols for pretrain in self._figures(MEAN, one)}
@@ -85,8 +91,9 @@ class _Beside:
         preferred = (PAPER_PRETRAIN.get(own, own), None, "imagenet", "ssl", "scratch")
         self.pretrain = next((pretrain for pretrain in preferred if pretrain in there), None)
         self.named = f"{self.paper_name}, {self.pretrain}" if self.pretrain else self.paper_name
-        self.compared = bool(there)
-        self.header = [series.label, f"paper: {self.named}", "difference"] if there else [series.label]
+        self.known = bool(there)
+        self.compared = self.known and any(self.published(*each) is not None for each in shown)
+        self.header = [series.label, f"paper: {self.named}", "difference"] if self.compared else [series.label]
 
     def cells(self, protocol: Protocol, classes: Sequence[str]) -> list[Cell]:
         ours = self.series.over_seeds(self.metric, protocol, classes) if classes else None
@@ -98,12 +105,13 @@ class _Beside:
             return [measured, Cell("-") if theirs is None else Cell.figure(theirs), Cell("")]
         return [measured, Cell.figure(theirs), Cell(f"{ours.value - theirs:+.3f}", ours.value - theirs)]
 
-    def notes(self, classes: Sequence[str]) -> list[str]:
+    def notes(self, protocols: Sequence[Protocol], classes: Sequence[str]) -> list[str]:
         """What the paper says of all classes, where it says nothing of those shown."""
-        whole = self._value(MEAN, FULL)
-        if not self.compared or whole is None or self.published(FULL, classes) is not None:
+        if not self.known or any(self.published(one, classes) is not None for one in protocols):
             return []
-        return [f"The paper has no class figures of {self.named}; its mean of all classes is {whole:.4f}."]
+        means = {one.described: self._value(MEAN, one) for one in protocols}
+        listed = ", ".join(f"{value:.4f} ({name})" for name, value in means.items() if value is not None)
+        return [f"The paper has no class figures of {self.named}; its mean of all classes: {listed}."] if listed else []
 
     def published(self, protocol: Protocol, classes: Sequence[str]) -> float | None:
         """The paper's figure for exactly these classes: its own mean for all of them, else the mean of its class figures."""
@@ -161,4 +169,5 @@ def _notes(columns: Sequence[_Beside], protocols: Sequence[Protocol], classes: S
         if series.other_test_set is not None:
             tested = f"{series.other_test_set:,} of {data.test_images:,} images"
             notes.append(f"{series.label}: not the published test set ({tested}).")
-    return notes
+    notes += [note for column in columns for note in column.notes(protocols, classes)]
+    return list(dict.fromkeys(notes))
