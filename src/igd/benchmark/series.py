@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
+from typing import Any
 
 from igd.benchmark.datasets import find_data
 from igd.benchmark.methods import METHODS
@@ -90,5 +91,9 @@ def _tested(record: Record) -> int:
 def _label(run: Run) -> str:
     settings = {name: value for name, value in run.settings.items() if name != "objective"}
     parts = [run.method, settings.pop("recipe", None), settings.pop("pretrain", None)]
-    parts += [f"{name.replace('_', ' ')} {value}" for name, value in sorted(settings.items())]
+    parts += [f"{name.replace('_', ' ')} {_said(value)}" for name, value in sorted(settings.items())]
     return ", ".join(part for part in parts if part)
+
+
+def _said(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
