@@ -85,20 +85,20 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.filterwarnings("ignore:.*model.*")
 def test_a_second_training_looks_at_no_image(tmp_path: Path, looked_at: list[int]) -> None:
-    settings = {"scales": ("local",), "image_size": 96, "steps": 2, "width": 2, "feature_cache": tmp_path / "cache"}
+    settings = {"scales": ("local",), "image_size": 128, "steps": 2, "width": 2, "feature_cache": tmp_path / "cache"}
 
     def looks(images: np.ndarray, **changed: object) -> int:
         looked_at.clear()
         IGD(**{**settings, **changed}).fit(images)
         return sum(looked_at)
 
-    images = stripes(12, side=96)
+    images = stripes(12, side=128)
     plain = {name: value for name, value in settings.items() if name != "feature_cache"}
     assert (
         IGD(**settings).fit(images).score_samples(images).tolist() == IGD(**plain).fit(images).score_samples(images).tolist()
     )
     assert looks(images) == 0
-    assert looks(stripes(12, side=96, seed=1)) == 12
+    assert looks(stripes(12, side=128, seed=1)) == 12
     assert looks(images, seed=1) == 0
     parameters = read_parameters(find_weights("efficientnet_lite0"))
     parameters["_conv_stem.weight"] = parameters["_conv_stem.weight"] * 1.01
