@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from igd.benchmark.curves import charts_of, standing_alone
 from igd.benchmark.export import KIND, records_of
 from igd.benchmark.formats import markdown
 from igd.benchmark.summary import tables_of
@@ -19,6 +20,9 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
 def main() -> None:
     (RESULTS / "README.md").write_text(page(RESULTS), encoding="utf-8")
+    for result in read(RESULTS).values():
+        for name, (_, picture) in figures(result).items():
+            (RESULTS / name).write_text(standing_alone(picture) + "\n", encoding="utf-8")
 
 
 def page(folder: Path) -> str:
@@ -29,14 +33,23 @@ def page(folder: Path) -> str:
         "MVTec's bottle, capsule, grid and screw are development categories: their test figures were seen while the\n"
         "`fast` recipe was made.\n"
     ]
-    results = {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    for name, result in results.items():
+    for name, result in read(folder).items():
         if result.get("kind") == KIND:
-            parts.append(f"{markdown(tables_of(records_of(result)))}\n{commands(name, result)}")
+            drawn = "".join(f"![]({file})\n\n*{caption}*\n\n" for file, (caption, _) in figures(result).items())
+            parts.append(f"{markdown(tables_of(records_of(result)))}\n{drawn}{commands(name, result)}")
             continue
         table = next(make for key, make in TABLES.items() if key in result)
         parts.append(f"## {result['what']}\n\n{table(result)}\n{origin(name, result)}")
     return "\n".join(parts)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    return {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def figures(result: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """The paper's figure 1 as far as these runs fill it: caption and picture of each file."""
+    return charts_of(records_of(result)) if result.get("kind") == KIND else {}
 
 
 def classes_table(result: dict[str, Any]) -> str:

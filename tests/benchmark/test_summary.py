@@ -256,11 +256,12 @@ def test_an_export_shows_the_same_tables(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no finished run yet"):
         export(store, tmp_path / "a.json")
     store.add_command("igd benchmark run mnist --seeds 0 1")
-    for each in (record(0.9), record(0.8, seed=1)):
+    for each in (record(0.9), record(0.8, seed=1), record(0.7, contamination=0.1)):
         store.add(each.run, each.result)
     store.add(record(0, seed=2).run, None, "failed")
-    assert export(store, tmp_path / "a.json") == 2
+    assert export(store, tmp_path / "a.json") == 3
     stated = json.loads((tmp_path / "a.json").read_text())
+    assert sorted(each["result"]["protocols"][0]["moved"] for each in stated["runs"]) == [0, 0, 900]  # how many, not which
     assert (stated["commands"], stated["seeds"], stated["recipes"]) == (
         ["igd benchmark run mnist --seeds 0 1"],
         [0, 1],

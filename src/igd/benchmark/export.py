@@ -28,10 +28,17 @@ def export(store: Store, target: Path) -> int:
         "seeds": sorted({each.run.seed for each in records}),
         "recipes": sorted({each.run.settings["recipe"] for each in records if "recipe" in each.run.settings}),
         "date": date.today().isoformat(),
-        "runs": [{"run": each.run.to_json(), "result": each.result, "ended_at": each.ended_at} for each in records],
+        "runs": [{"run": each.run.to_json(), "result": _brief(each.result), "ended_at": each.ended_at} for each in records],
     }
     write_text(target, json.dumps(contents, indent=1) + "\n")
     return len(records)
+
+
+def _brief(result: dict[str, Any] | None) -> dict[str, Any]:
+    """A result with the number of moved images in place of their names, which the seed gives again."""
+    assert result is not None
+    protocols = [{**each, "moved": len(each["moved"])} for each in result.get("protocols", [])]
+    return {**result, "protocols": protocols}
 
 
 def read_records(path: Path) -> list[Record]:

@@ -84,7 +84,8 @@ def series_of(records: Iterable[Record], data: str) -> list[Series]:
 
 def _tested(record: Record) -> int:
     result = record.result or {}
-    moved = sum(len(step["moved"]) for step in result["protocols"])
+    all_moved = (step["moved"] for step in result["protocols"])  # a store says which, an export how many
+    moved = sum(each if isinstance(each, int) else len(each) for each in all_moved)
     return int(result["images"]["normal"] + result["images"]["anomalous"] + moved)
 
 
