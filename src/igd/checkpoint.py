@@ -32,8 +32,8 @@ def fingerprint(settings: dict[str, Any], pixels: Pixels) -> str:
 class Checkpoint:
     """The states of a run's scales, kept in step with a file."""
 
-    def __init__(self, path: Path, run: str, parameters: dict[str, Any]) -> None:
-        self.path, self.run, self.parameters = path, run, json.loads(json.dumps(parameters))
+    def __init__(self, path: Path, run: str, settings: dict[str, Any]) -> None:
+        self.path, self.run, self.settings = path, run, json.loads(json.dumps(settings))
         self.tensors: dict[str, Tensor] = {}
 
     def load(self) -> bool:
@@ -42,14 +42,20 @@ class Checkpoint:
             return False
         header, self.tensors = read_tensors(self.path, KIND, FORMAT)
         if header.get("run") != self.run:
-            before = header.get("parameters") or {}
-            changed = [f"{name} was {before[name]}" for name in before if before[name] != self.parameters.get(name)]
-            other = f"settings ({', '.join(changed)})" if changed else "images"
             raise UserError(
-                f"{self.path}: belongs to a training with other {other}; "
+                f"{self.path}: belongs to a training with other {self._differing(header.get('settings'))}; "
                 "give the same ones again, or delete this file to start anew"
             )
         return True
+
+    def _differing(self, before: Any) -> str:
+        """What tells that training from this one: a run is its settings and its images."""
+        if not isinstance(before, dict) or not isinstance(before.get("parameters"), dict):
+            return "images or settings"
+        now = self.settings["parameters"]
+        changed = [f"{name} was {value}" for name, value in before["parameters"].items() if value != now.get(name)]
+        changed = changed or [name for name, value in before.items() if value != self.settings.get(name)]
+        return f"settings ({', '.join(changed)})" if changed else "images"
 
     def restore(self, scale: str, state: TrainingState) -> None:
         """Set a fresh state to where the file left this scale; nothing where it had not begun."""
@@ -60,7 +66,7 @@ class Checkpoint:
     def save(self, scale: str, state: TrainingState) -> None:
         """Write this scale's state beside what is known of the others."""
         self.tensors |= {f"{scale}/{name}": value for name, value in state_tensors(state).items()}
-        header = {"kind": KIND, "format": FORMAT, "run": self.run, "parameters": self.parameters}
+        header = {"kind": KIND, "format": FORMAT, "run": self.run, "settings": self.settings}
         write_tensors(self.path, header, self.tensors)
 
 

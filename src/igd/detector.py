@@ -133,16 +133,15 @@ class IGD(Judge, BaseEstimator):
         rate = choose_rate(self.max_false_alarms, len(calibrating))
         training = images.subset((~held_out).nonzero().flatten())
         frozen = choose_backbone(self, settings, geometry, training, progress, stop)
-        parameters = {name: value for name, value in self.get_params().items() if name not in PLACES}
         described = {
             "made_by": __version__,
-            "parameters": parameters,
+            "parameters": {name: value for name, value in self.get_params().items() if name not in PLACES},
             "objective": asdict(objective),
             "scales": [asdict(each) for each in settings],
             "seen by": frozen and frozen.described,
         }
         run = fingerprint(described, training.pixels)
-        saved = Checkpoint(Path(checkpoint), run, parameters) if checkpoint else None
+        saved = Checkpoint(Path(checkpoint), run, described) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 

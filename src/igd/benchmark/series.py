@@ -43,8 +43,9 @@ class Series:
     def other_test_set(self) -> int | None:
         """How many test images there were before any contamination, where the data set was published with another number."""
         published = find_data(self.run.data).test_images
-        others = {_tested(record) for record in self.records} - {published}
-        return max(others) if published and others else None
+        if published is None:
+            return None
+        return max({_tested(record) for record in self.records} - {published}, default=None)
 
     def seeds(self, protocols: Iterable[Protocol]) -> list[int]:
         return sorted({record.run.seed for record in self.records if record.run.protocol in set(protocols)})

@@ -79,7 +79,7 @@ def _add_run(parts: Any) -> None:
     )
     flag("--image-size", type=int, help="side of the square the model sees (default: 32 for small images, else 256)")
     flag("--epochs", type=int, help="passes over the images (default: the recipe's)")
-    flag("--steps", type=int, help="batches to train on, instead of epochs (default: the recipe's)")
+    flag("--steps", type=int, help="batches to train on instead of epochs, not counting pre-training (default: the recipe's)")
     flag("--batch-size", type=int, help="default: the recipe's")
     flag("--learning-rate", type=float, help="default: the recipe's")
     flag("--width", type=int, help="channels of the networks' first stage (default: the recipe's)")

@@ -106,7 +106,7 @@ def add_training_flags(command: argparse.ArgumentParser) -> None:
         "--fit", dest="fit_to", choices=("resize", "crop", "letterbox"), help="how images become that square (default: resize)"
     )
     add("--epochs", type=int, help="passes over the images (default: the recipe's)")
-    add("--steps", type=int, help="batches to train on, not counting pre-training (default: the recipe's)")
+    add("--steps", type=int, help="batches to train on instead of epochs, not counting pre-training (default: the recipe's)")
     add("--batch-size", type=int, help="default: the recipe's")
     add("--learning-rate", type=float, help="default: the recipe's")
     add("--width", type=int, help="channels of the networks' first stage (default: the recipe's)")

@@ -69,7 +69,7 @@ def check_decoder(autoencoder: AutoEncoder, image: Tensor, seen: Tensor, setting
         return []
     return [
         f"the decoder ignores the latent: it gives every image the same reconstruction (error {own:.3f}, with another "
-        f"image's latent {other:.3f}); train for longer (--steps)"
+        f"image's latent {other:.3f}); train for longer"
     ]
 
 

@@ -14,7 +14,7 @@ from igd.errors import Interrupted
 from igd.method.em import generator
 from igd.pretraining.augmentation import random_view, rotations
 from igd.pretraining.backbones import KINDS, Backbone
-from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.pretraining.encoders import STOPPED, fresh_encoder, frozen
 from igd.progress import Progress
 
 MEASURED = 64  # images for the statistics of the normalisation layers
@@ -91,7 +91,7 @@ def contrast(
     losses = torch.zeros(total)
     for step in progress.track(range(total), total, "learning by contrast"):
         if stop():
-            raise Interrupted("stopped; pre-training begins anew next time (igd pretrain keeps an encoder in a file)")
+            raise Interrupted(STOPPED)
         chance = generator(settings.seed, "contrast", step)
         indices = torch.randperm(len(pixels), generator=chance)[: settings.batch_size]
         image = take(pixels, indices).float().expand(-1, 3, -1, -1) / 255

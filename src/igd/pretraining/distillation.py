@@ -13,7 +13,7 @@ from igd.data.store import Pixels, take
 from igd.errors import Interrupted
 from igd.method.em import generator
 from igd.pretraining.backbones import KINDS, Backbone, prepared
-from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.pretraining.encoders import STOPPED, fresh_encoder, frozen
 from igd.pretraining.features import FrozenBackbone
 from igd.progress import Progress
 
@@ -61,22 +61,21 @@ def distil(
     target = teacher_vectors(teacher, pixels, progress, stop)
     first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
     name, network = fresh_encoder(side, settings.narrow, first, settings.seed, "student")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        same = KINDS[name].pooled == target.shape[1]
-        head: nn.Module = nn.Identity() if same else nn.Linear(KINDS[name].pooled, target.shape[1])
-    middle = torch.zeros(target.shape[1]) if same else target.mean(dim=0)
-    unit = 1.0 if same else float((target - middle).square().mean().sqrt().clamp(min=torch.finfo().tiny))
-    if isinstance(head, nn.Linear):
-        nn.init.zeros_(head.weight)
-        nn.init.zeros_(head.bias)
+    head: nn.Module = nn.Identity()
+    middle, unit = torch.zeros(target.shape[1]), 1.0
+    if KINDS[name].pooled != target.shape[1]:
+        head = nn.utils.skip_init(nn.Linear, KINDS[name].pooled, target.shape[1])
+        for parameter in head.parameters():
+            nn.init.zeros_(parameter)
+        middle = target.mean(dim=0)
+        unit = float((target - middle).square().mean().sqrt().clamp(min=torch.finfo().tiny))
     parameters = [*network.parameters(), *head.parameters()]
     optimizer = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
     losses = torch.zeros(settings.steps)
     for step in progress.track(range(settings.steps), settings.steps, "distilling"):
         if stop():
-            raise Interrupted("stopped; pre-training begins anew next time (igd pretrain keeps an encoder in a file)")
+            raise Interrupted(STOPPED)
         indices = torch.randint(len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step))
         student = head(network(prepared(take(pixels, indices), KINDS[name], side)))
         loss = F.mse_loss(student, (target[indices] - middle) / unit)
@@ -103,7 +102,7 @@ def teacher_vectors(
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
         if stop():
-            raise Interrupted("stopped; pre-training begins anew next time (igd pretrain keeps an encoder in a file)")
+            raise Interrupted(STOPPED)
         vector = teacher(take(pixels, indices)).vector
         assert vector is not None
         vectors.append(vector)
