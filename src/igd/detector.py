@@ -26,11 +26,11 @@ from igd.data.geometry import Fit
 from igd.data.sources import as_source
 from igd.errors import TrainingWarning
 from igd.files import check_writable
+from igd.health import check_scores
 from igd.judging import Judge, Seen
 from igd.learning import see, train_scale
 from igd.looking import Look, heat_of, parts_of
 from igd.measuring import calibrate, measure_scales, measure_units, split_held_out
-from igd.method.health import check_scores
 from igd.modelfile import StoredModel, build_scale, read_model, write_model
 from igd.preparation import (
     choose_backbone,

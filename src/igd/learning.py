@@ -13,9 +13,9 @@ from igd.checkpoint import Checkpoint
 from igd.data.pixels import shifted
 from igd.data.store import Pixels
 from igd.errors import Interrupted, UserError
+from igd.health import snapshot
 from igd.looking import SeenSamples
 from igd.method.em import TrainingState, generator
-from igd.method.health import snapshot
 from igd.pixelscale import PixelScale
 from igd.pretraining.features import FrozenBackbone
 from igd.progress import Progress

@@ -13,11 +13,11 @@ from torch import Tensor
 from igd.data.pixels import all_patches, lay_over, mirrored
 from igd.data.store import Pixels
 from igd.errors import UserError
+from igd.health import check_decoder, check_training
 from igd.looking import Look, SeenSamples, excess, joined
 from igd.method.em import TrainingState, generator, start_training, train
 from igd.method.filters import resize, smooth
 from igd.method.gaussian import GaussianDescriptor, squared_distance
-from igd.method.health import check_decoder, check_training
 from igd.method.networks import AutoEncoder, Critic, reduction, stem_for
 from igd.method.objective import Objective, anomaly_score
 from igd.method.positions import CELL, PositionDescriptor, PositionMoments
@@ -48,7 +48,8 @@ class Scale:
     def __init__(
         self, settings: ScaleSettings, objective: Objective, image_side: int, channels: int, features: int | None = None
     ) -> None:
-        self.settings, self.objective, self.channels = settings, objective, channels
+        self.settings, self.channels = settings, channels
+        self.objective = objective if features is None else replace(objective, warm_up=0.0)  # frozen features know how to see
         self.features = features  # length of a frozen backbone's vectors; None: the encoder sees images
         self.image_side, self.patch = image_side, settings.patch or image_side
         self.side = self.patch >> settings.halvings  # of what the networks see

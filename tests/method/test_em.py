@@ -67,11 +67,12 @@ def run(
 @pytest.mark.parametrize("objective", list(OBJECTIVES))
 def test_every_objective_trains_and_lowers_its_loss(objective: str, fabric: Fabric) -> None:
     training = Training(steps=40, batch_size=10, learning_rate=1e-3)
+    assert training.steps
     state = fresh(training, objective)
     before = copy.deepcopy(state.autoencoder.encoder.state_dict())
     run(state, training, fabric, objective)
     column = RECORDED.index("reconstruction" if OBJECTIVES[objective].reconstruction else "classification")
-    losses = state.history[:, column]
+    losses = state.history[round(OBJECTIVES[objective].warm_up * training.steps) :, column]
     assert losses[-8:].mean() < losses[:4].mean()
     assert any(not torch.equal(value, before[name]) for name, value in state.autoencoder.encoder.state_dict().items())
     assert state.descriptor is not None
@@ -127,6 +128,24 @@ def test_dsvdd_keeps_its_first_centre_away_from_zero(fabric: Fabric) -> None:
     assert torch.equal(second.mean, first.mean)
     inside = ((later - first.mean).norm(dim=1) <= second.radius).float().mean()
     assert abs(inside - 0.9) < 2e-3
+
+
+def test_dsvdd_first_learns_to_reconstruct_and_then_sets_its_centre(fabric: Fabric) -> None:
+    training, centres = Training(steps=20, batch_size=10, learning_rate=1e-3, online_rate=0.1), []
+
+    def after_step(state: TrainingState) -> None:
+        assert state.descriptor is not None
+        centres.append(state.descriptor.mean)
+
+    state = fresh(training, "dsvdd")
+    train(state, Stripes(), OBJECTIVES["dsvdd"], PATCH, training, fabric, after_step)
+    classification, reconstruction = state.history[:, 0], state.history[:, 1]
+    assert (classification[:10] == 0).all()
+    assert reconstruction[9] < reconstruction[0]
+    assert (reconstruction[10:] == 0).all()
+    assert classification[19] < classification[10]
+    assert not torch.equal(centres[9], centres[10])
+    assert all(torch.equal(centre, centres[10]) for centre in centres[10:])
 
 
 def test_online_e_step_follows_the_latents(fabric: Fabric) -> None:

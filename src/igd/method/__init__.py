@@ -6,6 +6,8 @@ reconstruction  MAE + MS-SSIM: loss, score and map
 interpolation   latent and image interpolation; critic and fooling losses
 networks        encoder, decoder (its reverse), critic
 objective       which terms count and how much: IGD, its ablations, DSVDD
+balance         a limit on how hard the classifier pulls on the latents
 em              the training loop: E-step, M-step
-health          alarms for a training that went wrong without crashing
+positions       a Gaussian at each position of feature maps: the pixel-wise descriptor
+filters         blurring, halving and resizing
 """

@@ -118,7 +118,7 @@ def train(
     _follow_to_device(state, fabric)
     weights, critic_weights = list(autoencoder.parameters()), list(critic.parameters())
     steps_in_epoch, total_steps = training.steps_in_epoch(len(samples)), training.total_steps(len(samples))
-    first_step = state.step
+    first_step, warm_up = state.step, round(objective.warm_up * total_steps)
 
     def encoded(order: Tensor) -> Iterable[Tensor]:
         for indices in _share(order, fabric).split(training.batch_size):
@@ -127,13 +127,15 @@ def train(
 
     for step in range(first_step, total_steps):
         epoch, position = divmod(step, steps_in_epoch)
+        goal = objective.warming_up if step < warm_up else objective
+        if step == warm_up:
+            state.descriptor = None  # a centre that stays is that of a trained auto-encoder's latents
         if position == 0 or step == first_step:
             order = epoch_order(training, len(samples), epoch)
 
         # E-step: the descriptor of the latents as the encoder now makes them.
-        if position == 0 and epoch % training.e_step_every == 0:
-            state.descriptor = e_step(encoded(order), objective, state.descriptor, fabric)
-        assert state.descriptor is not None
+        if state.descriptor is None or (position == 0 and epoch % training.e_step_every == 0):
+            state.descriptor = e_step(encoded(order), goal, state.descriptor, fabric)
 
         # M-step: encode once, decode once, and let the critic look once at each image.
         chance = generator(training.seed, "step", step)
@@ -144,24 +146,24 @@ def train(
             image = torch.where(mirrored.to(image.device).view(-1, 1, 1, 1), image.flip(-1), image)
         features = samples.seen(indices, mirrored)
         seen = image if features is None else fabric.to_device(features)
-        alpha = draw_alpha(len(image), chance).to(image) if objective.interpolation else None
+        alpha = draw_alpha(len(image), chance).to(image) if goal.interpolation else None
         limit = None if training.balance is None else training.balance * step / total_steps
-        decoded = autoencoder(seen, alpha, objective.reconstruction is not None, limit)
-        predicted_alpha = critic(decoded.interpolation) if objective.interpolation else None
+        decoded = autoencoder(seen, alpha, goal.reconstruction is not None, limit)
+        predicted_alpha = critic(decoded.interpolation) if goal.interpolation else None
         if training.online_rate is not None:
-            state.descriptor = online_e_step(decoded.latent, training.online_rate, objective, state.descriptor, fabric)
+            state.descriptor = online_e_step(decoded.latent, training.online_rate, goal, state.descriptor, fabric)
 
-        loss = autoencoder_loss(objective, setting, state.descriptor, image, decoded, predicted_alpha)
+        loss = autoencoder_loss(goal, setting, state.descriptor, image, decoded, predicted_alpha)
         optimizer.zero_grad()
-        fabric.backward(loss.total, inputs=weights, retain_graph=objective.interpolation)
+        fabric.backward(loss.total, inputs=weights, retain_graph=goal.interpolation)
         against_critic = alpha_error = torch.zeros(())
         if alpha is not None and predicted_alpha is not None:
-            zeta = draw_zeta(len(image), chance) if objective.zeta is None else torch.full((len(image),), objective.zeta)
+            zeta = draw_zeta(len(image), chance) if goal.zeta is None else torch.full((len(image),), goal.zeta)
             blended = interpolate_images(image, decoded.reconstruction.detach(), zeta)
             against_critic = critic_loss(predicted_alpha, alpha, critic(blended)).mean()
             alpha_error = (predicted_alpha.detach() - alpha).square().mean()
             critic_optimizer.zero_grad()
-            fabric.backward(objective.critic_weight * against_critic, inputs=critic_weights)
+            fabric.backward(goal.critic_weight * against_critic, inputs=critic_weights)
             _step(critic, critic_optimizer, training, step / total_steps, fabric)
         _step(autoencoder, optimizer, training, step / total_steps, fabric)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -36,11 +36,17 @@ class Objective:
         1 / 128
     )  # least sigma^2 in training, a dimension: l_h is blind to z's scale, which would shrink for ever
     scoring_floor: float = SMALLEST_VARIANCE  # least sigma^2 in scoring, a dimension
+    warm_up: float = 0.0  # share of the steps before l_h counts, where the encoder learns from images: DSVDD's first training
     product_map: bool = True  # scales of MS-SSIM multiply in maps; False: they add up
 
     @property
     def fixed_centre(self) -> bool:
         return self.classifier in ("hypersphere", "soft-boundary")
+
+    @property
+    def warming_up(self) -> Objective:
+        """What is minimised in the warm-up, as DSVDD's authors do it: the plain error of an auto-encoder."""
+        return replace(self, classifier=None, reconstruction="mse", interpolation=False)
 
     @property
     def bias(self) -> bool:
@@ -53,9 +59,9 @@ OBJECTIVES: dict[str, Objective] = {
     "mse": Objective(classifier=None, reconstruction="mse", interpolation=False),
     "rec": Objective(classifier=None, interpolation=False),
     "rec+gac": Objective(interpolation=False),
-    "dsvdd": Objective("hypersphere", reconstruction=None, interpolation=False, mean_floor=0.1),
-    "dsvdd-soft": Objective("soft-boundary", reconstruction=None, interpolation=False, mean_floor=0.1),
-    "dsvdd+rec": Objective("hypersphere", interpolation=False, mean_floor=0.1),
+    "dsvdd": Objective("hypersphere", reconstruction=None, interpolation=False, mean_floor=0.1, warm_up=0.5),
+    "dsvdd-soft": Objective("soft-boundary", reconstruction=None, interpolation=False, mean_floor=0.1, warm_up=0.5),
+    "dsvdd+rec": Objective("hypersphere", interpolation=False, mean_floor=0.1, warm_up=0.5),
     "authors": Objective(zeta=0.2, mean_floor=0.1, variance_floor=1 / 128, scoring_floor=1 / 128, product_map=False),
 }
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
+from igd.health import TrainingFailed, check_decoder, check_scores, check_training, snapshot
 from igd.method.em import RECORDED, Training, start_training, train
 from igd.method.gaussian import GaussianDescriptor
-from igd.method.health import TrainingFailed, check_decoder, check_scores, check_training, snapshot
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
 from igd.method.similarity import PATCH
