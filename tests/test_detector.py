@@ -13,6 +13,8 @@ from sklearn.utils import estimator_checks
 
 from igd import IGD, Prediction
 from igd.errors import Interrupted, UserError
+from igd.pretraining import contrastive
+from igd.pretraining.contrastive import Contrast
 
 
 def test_finds_and_locates_what_it_never_saw(fitted: IGD) -> None:
@@ -113,6 +115,18 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pr
         ):
             assert torch.equal(value, again), name
         assert torch.equal(one.history, other.history)
+    assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
+
+
+@pytest.mark.parametrize("stop_at", [2, 4])  # in pre-training, and in what follows
+def test_pretraining_is_resumed_too(tmp_path: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contrastive, "FAST", Contrast(steps=3, batch_size=4, narrow=True))
+    settings, checkpoint = {"pretrain": "contrastive", "steps": 3, "width": 2}, tmp_path / "run.checkpoint"
+    with pytest.warns(UserWarning, match="model:"):
+        whole = IGD(**settings).fit(stripes(10))
+        with pytest.raises(Interrupted, match="go on with --resume"):
+            IGD(**settings).fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(stop_at))
+        resumed = IGD(**settings).fit(stripes(10), checkpoint=checkpoint, resume=True)
     assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from igd.data.store import Pixels
-from igd.errors import UserError
+from igd.errors import Interrupted, UserError
 from igd.method.em import TrainingState
 from igd.method.gaussian import GaussianDescriptor
+from igd.progress import Progress
 from igd.tensorfiles import read_tensors, write_tensors
 
 FORMAT = 1
 KIND = "checkpoint"
+SECONDS = 30.0  # between two checkpoints
 FINGERPRINTED = 64  # images at a time
 
 
@@ -30,11 +34,12 @@ def fingerprint(settings: dict[str, Any], pixels: Pixels) -> str:
 
 
 class Checkpoint:
-    """The states of a run's scales, kept in step with a file."""
+    """The states of a run's parts, kept in step with a file."""
 
     def __init__(self, path: Path, run: str, settings: dict[str, Any]) -> None:
         self.path, self.run, self.settings = path, run, json.loads(json.dumps(settings))
         self.tensors: dict[str, Tensor] = {}
+        self.written = time.monotonic()
 
     def load(self) -> bool:
         """Read what an earlier run left; False where there is nothing."""
@@ -57,17 +62,26 @@ class Checkpoint:
         changed = changed or [name for name, value in before.items() if value != self.settings.get(name)]
         return f"settings ({', '.join(changed)})" if changed else "images"
 
-    def restore(self, scale: str, state: TrainingState) -> None:
-        """Set a fresh state to where the file left this scale; nothing where it had not begun."""
-        own = {name.removeprefix(f"{scale}/"): value for name, value in self.tensors.items() if name.startswith(f"{scale}/")}
-        if own:
-            restore_state(state, own)
+    def part(self, name: str) -> dict[str, Tensor]:
+        """The tensors of one part of the run, such as a scale; none where it had not begun."""
+        return _under(f"{name}/", self.tensors)
 
-    def save(self, scale: str, state: TrainingState) -> None:
-        """Write this scale's state beside what is known of the others."""
-        self.tensors |= {f"{scale}/{name}": value for name, value in state_tensors(state).items()}
+    def keep(self, name: str, state: Callable[[], dict[str, Tensor]], progress: Progress, at_once: bool) -> None:
+        """Write a part's state beside what is known of the others: at once, or if it was long ago."""
+        if not at_once and time.monotonic() - self.written < SECONDS:
+            return
+        self.tensors |= {f"{name}/{key}": value for key, value in state().items()}
         header = {"kind": KIND, "format": FORMAT, "run": self.run, "settings": self.settings}
-        write_tensors(self.path, header, self.tensors)
+        try:
+            write_tensors(self.path, header, self.tensors)
+        except OSError as error:  # training goes on; what is in memory is not lost
+            progress.say(f"{self.path}: no checkpoint written ({error})")
+        self.written = time.monotonic()
+
+
+def stopped(saved: Checkpoint | None) -> Interrupted:
+    """What to raise where a run is to stop, with the way on if there is one."""
+    return Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
 
 
 def state_tensors(state: TrainingState) -> dict[str, Tensor]:
@@ -76,12 +90,8 @@ def state_tensors(state: TrainingState) -> dict[str, Tensor]:
     if state.descriptor is not None:
         omega = state.descriptor
         tensors |= {"omega.mean": omega.mean, "omega.variance": omega.variance, "omega.radius": omega.radius}
-    for name, module in (("autoencoder", state.autoencoder), ("critic", state.critic)):
-        tensors |= {f"{name}.{key}": value.clone() for key, value in module.state_dict().items()}
-    for name, optimizer in (("adam", state.optimizer), ("critic_adam", state.critic_optimizer)):
-        for index, moments in optimizer.state_dict()["state"].items():
-            tensors |= {f"{name}.{index}.{key}": value.clone() for key, value in moments.items()}
-    return tensors
+    learnt = learner_tensors("autoencoder", state.autoencoder, "adam", state.optimizer)
+    return tensors | learnt | learner_tensors("critic", state.critic, "critic_adam", state.critic_optimizer)
 
 
 def restore_state(state: TrainingState, tensors: dict[str, Tensor]) -> None:
@@ -90,17 +100,31 @@ def restore_state(state: TrainingState, tensors: dict[str, Tensor]) -> None:
     if "omega.mean" in tensors:
         omega = (tensors[f"omega.{name}"] for name in ("mean", "variance", "radius"))
         state.descriptor = GaussianDescriptor(*omega)
-    state.autoencoder.load_state_dict(_under("autoencoder", tensors))
-    state.critic.load_state_dict(_under("critic", tensors))
-    for name, optimizer in (("adam", state.optimizer), ("critic_adam", state.critic_optimizer)):
-        moments: dict[int, dict[str, Tensor]] = {}
-        for key, value in _under(name, tensors).items():
-            index, moment = key.split(".")
-            moments.setdefault(int(index), {})[moment] = value
-        optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-        for weight, own in optimizer.state.items():  # a fused step walks through memory: all must lie there in one order
-            own.update({key: torch.empty_like(weight).copy_(own[key]) for key in ("exp_avg", "exp_avg_sq")})
+    restore_learner("autoencoder", state.autoencoder, "adam", state.optimizer, tensors)
+    restore_learner("critic", state.critic, "critic_adam", state.critic_optimizer, tensors)
+
+
+def learner_tensors(name: str, network: nn.Module, moments: str, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """A network and what its optimizer remembers as named tensors."""
+    tensors = {f"{name}.{key}": value.clone() for key, value in network.state_dict().items()}
+    for index, remembered in optimizer.state_dict()["state"].items():
+        tensors |= {f"{moments}.{index}.{key}": value.clone() for key, value in remembered.items()}
+    return tensors
+
+
+def restore_learner(
+    name: str, network: nn.Module, moments: str, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
+) -> None:
+    """The reverse of `learner_tensors`."""
+    network.load_state_dict(_under(f"{name}.", tensors))
+    remembered: dict[int, dict[str, Tensor]] = {}
+    for key, value in _under(f"{moments}.", tensors).items():
+        index, moment = key.split(".")
+        remembered.setdefault(int(index), {})[moment] = value
+    optimizer.load_state_dict({"state": remembered, "param_groups": optimizer.state_dict()["param_groups"]})
+    for weight, own in optimizer.state.items():  # a fused step walks through memory: all must lie there in one order
+        own.update({key: torch.empty_like(weight).copy_(value) for key, value in own.items() if value.shape == weight.shape})
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(f"{prefix}."): value for name, value in tensors.items() if name.startswith(f"{prefix}.")}
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -33,9 +33,10 @@ from igd.looking import Look, heat_of, parts_of
 from igd.measuring import calibrate, measure_scales, measure_units, split_held_out
 from igd.modelfile import StoredModel, build_scale, read_model, write_model
 from igd.preparation import (
-    choose_backbone,
     choose_held_out,
+    choose_origin,
     choose_scales,
+    make_backbone,
     read_training_images,
     smallest_side,
 )
@@ -132,25 +133,28 @@ class IGD(Judge, BaseEstimator):
         fitting, calibrating = split_held_out(held_out.nonzero().flatten(), settings, self._calibrated)
         rate = choose_rate(self.max_false_alarms, len(calibrating))
         training = images.subset((~held_out).nonzero().flatten())
-        frozen = choose_backbone(self, settings, geometry, training, progress, stop)
+        origin = choose_origin(self)
         described = {
             "made_by": __version__,
             "parameters": {name: value for name, value in self.get_params().items() if name not in PLACES},
             "objective": asdict(objective),
             "scales": [asdict(each) for each in settings],
-            "seen by": frozen and frozen.described,
+            "seen by": origin and origin.described,
         }
         run = fingerprint(described, training.pixels)
         saved = Checkpoint(Path(checkpoint), run, described) if checkpoint else None
         if saved and resume and not saved.load():
             progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
 
+        frozen = None
+        if origin:
+            frozen = make_backbone(origin, settings, geometry.side, training.pixels, progress, stop, saved)
         scales = [build_scale(each, objective, geometry.side, images.pixels.shape[1], frozen) for each in settings]
         features: dict[str, Tensor] = {}
         if frozen:
             if self.feature_cache:
                 frozen.remember_in(Path(self.feature_cache))
-            features = see(frozen, scales, training.pixels, progress, stop)
+            features = see(frozen, scales, training.pixels, progress, stop, saved)
         for scale in scales:
             if isinstance(scale, Scale):
                 name = scale.settings.name

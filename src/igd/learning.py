@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from igd.checkpoint import Checkpoint
+from igd.checkpoint import Checkpoint, restore_state, state_tensors, stopped
 from igd.data.pixels import shifted
 from igd.data.store import Pixels
-from igd.errors import Interrupted, UserError
+from igd.errors import UserError
 from igd.health import snapshot
 from igd.looking import SeenSamples
 from igd.method.em import TrainingState, generator
@@ -21,7 +20,6 @@ from igd.pretraining.features import FrozenBackbone
 from igd.progress import Progress
 from igd.scale import Scale
 
-CHECKPOINT_SECONDS = 30.0  # between two checkpoints
 AT_ONCE = 32  # images that the backbone looks at before progress is shown
 
 AnyModel = Scale | PixelScale
@@ -29,7 +27,14 @@ Stop = Callable[[], bool]
 Change = Callable[[Tensor], Tensor]  # of a batch of images
 
 
-def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress: Progress, stop: Stop) -> dict[str, Tensor]:
+def see(
+    frozen: FrozenBackbone,
+    scales: list[AnyModel],
+    pixels: Pixels,
+    progress: Progress,
+    stop: Stop,
+    saved: Checkpoint | None = None,
+) -> dict[str, Tensor]:
     """Look at every image once: pixel scales learn on the way, of the others' features (and mirrored ones) a tensor each."""
     trained = [scale for scale in scales if isinstance(scale, Scale)]
     pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
@@ -39,7 +44,7 @@ def see(frozen: FrozenBackbone, scales: list[AnyModel], pixels: Pixels, progress
         batches = times * torch.arange(len(pixels)).split(AT_ONCE)
         for indices in progress.track(batches, len(batches), f"looking at {doing}"):
             if stop():
-                raise Interrupted("stopped")
+                raise stopped(saved)
             seen = frozen(change(pixels[indices]))
             for scale in wanted:
                 seen_by[scale.settings.name].append(scale.features_of(seen))
@@ -65,24 +70,19 @@ def train_scale(
     """Train one scale, from its checkpoint where there is one; returns warnings."""
     state = scale.start(samples)
     before = snapshot(state)
-    if saved:
-        saved.restore(scale.settings.name, state)
-    written = time.monotonic()
+    begun = saved.part(scale.settings.name) if saved else {}
+    if begun:
+        restore_state(state, begun)
 
     def after_step(state: TrainingState) -> None:
-        nonlocal written
         last = state.history[state.step - 1]
         progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
-        done = state.step == len(state.history)
         stopping = stop()
-        if saved and (done or stopping or time.monotonic() - written > CHECKPOINT_SECONDS):
-            try:
-                saved.save(scale.settings.name, state)
-            except OSError as error:  # training goes on; what is in memory is not lost
-                progress.say(f"{saved.path}: no checkpoint written ({error})")
-            written = time.monotonic()
+        if saved:
+            done = state.step == len(state.history)
+            saved.keep(scale.settings.name, partial(state_tensors, state), progress, at_once=done or stopping)
         if stopping:
-            raise Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
+            raise stopped(saved)
 
     from lightning_fabric import Fabric  # a third of the time that importing a detector would take
 

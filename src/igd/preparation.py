@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from PIL import Image
 from torch import Tensor
 
+from igd.checkpoint import Checkpoint
 from igd.data.decoding import ImageSet, check_one_size, decode
 from igd.data.geometry import FITS, LARGEST_SIDE, Fit, Geometry
 from igd.data.images import UnreadableImage
@@ -21,6 +22,8 @@ from igd.judging import check_large_enough
 from igd.method.em import generator
 from igd.pretraining import contrastive, distillation
 from igd.pretraining.backbones import Backbone
+from igd.pretraining.contrastive import Contrast
+from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
 from igd.pretraining.features import FrozenBackbone
 from igd.pretraining.weights import load_backbone
@@ -139,34 +142,56 @@ def _override(settings: AnyScale, parameters: Parameters) -> AnyScale:
     return replace(settings, training=replace(settings.training, seed=parameters.seed, **own), width=width)
 
 
-def choose_backbone(
-    parameters: Parameters,
-    settings: list[AnyScale],
-    geometry: Geometry,
-    images: ImageSet,
-    progress: Progress,
-    stop: Callable[[], bool],
-) -> FrozenBackbone | None:
-    """The frozen backbone that the scales see through, or None where encoders learn from scratch."""
-    wanted = parameters.pretrain or find_recipe(parameters.recipe).pretrain
+@dataclass(frozen=True)
+class Origin:
+    """Where the frozen backbone that scales see through comes from."""
+
+    found: Backbone | None  # with ImageNet weights, or in a file
+    learning: Distillation | Contrast | None  # from what was found, or from nothing; None: as it was found
+
+    @property
+    def described(self) -> dict[str, Any]:
+        return {"weights": self.found and self.found.identity, "pretraining": self.learning and asdict(self.learning)}
+
+
+def choose_origin(parameters: Parameters) -> Origin | None:
+    """Where the backbone comes from; None where encoders learn from scratch."""
+    wanted, fast = parameters.pretrain or find_recipe(parameters.recipe).pretrain, parameters.recipe == "fast"
     if wanted == "scratch":
         return None
+    if wanted == "contrastive":
+        return Origin(None, replace(contrastive.FAST if fast else Contrast(), seed=parameters.seed))
     if wanted in ("imagenet", "distill"):
-        backbone = load_backbone(parameters.backbone, Path(parameters.weights) if parameters.weights else None)
-    if wanted == "distill":
-        teacher = FrozenBackbone(backbone, seen_side(geometry.side, backbone), (), vector=True)
-        quick = distillation.FAST if parameters.recipe == "fast" else distillation.Distillation()
-        backbone = distillation.distil(teacher, images.pixels, replace(quick, seed=parameters.seed), progress, stop).encoder
-    elif wanted == "contrastive":
-        short = contrastive.FAST if parameters.recipe == "fast" else contrastive.Contrast()
-        backbone = contrastive.contrast(images.pixels, replace(short, seed=parameters.seed), progress, stop).encoder
-    elif wanted != "imagenet":
-        if not Path(wanted).is_file():
-            raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
-        backbone = load_encoder(Path(wanted))
+        found = load_backbone(parameters.backbone, Path(parameters.weights) if parameters.weights else None)
+        student = replace(distillation.FAST if fast else Distillation(), seed=parameters.seed)
+        return Origin(found, student if wanted == "distill" else None)
+    if not Path(wanted).is_file():
+        raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
+    return Origin(load_encoder(Path(wanted)), None)
+
+
+def make_backbone(
+    origin: Origin,
+    settings: list[AnyScale],
+    side: int,
+    pixels: Pixels,
+    progress: Progress,
+    stop: Callable[[], bool],
+    saved: Checkpoint | None,
+) -> FrozenBackbone:
+    """The frozen backbone that the scales see through, trained if it is to learn."""
+    found, learning = origin.found, origin.learning
+    if isinstance(learning, Contrast):
+        backbone = contrastive.contrast(pixels, learning, progress, stop, saved).encoder
+    else:
+        assert found is not None
+        backbone = found
+        if learning:
+            teacher = FrozenBackbone(found, seen_side(side, found), (), vector=True)
+            backbone = distillation.distil(teacher, pixels, learning, progress, stop, saved).encoder
     maps = any(isinstance(each, PixelSettings) or each.patch is not None for each in settings)
     vector = any(isinstance(each, ScaleSettings) and each.patch is None for each in settings)
-    return FrozenBackbone(backbone, seen_side(geometry.side, backbone), backbone.kind.fine_blocks if maps else (), vector)
+    return FrozenBackbone(backbone, seen_side(side, backbone), backbone.kind.fine_blocks if maps else (), vector)
 
 
 def seen_side(side: int, backbone: Backbone) -> int:

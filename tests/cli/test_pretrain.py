@@ -1,9 +1,12 @@
 """`igd pretrain` and `igd weights`: an encoder from a folder to a prediction, and what is said to bad input."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 from conftest import stripes, write_images
 
 from igd.cli import main
@@ -53,6 +56,36 @@ def test_patches_are_what_the_encoder_learns_from(parts: Path, tmp_path: Path, c
     assert made["images"] == 8 * 3 * 3  # places half a patch apart
     header, _ = read_tensors(encoder, "encoder", 1)
     assert (header["provenance"]["rotated"], header["provenance"]["seed"]) == (True, 5)
+
+
+@pytest.mark.parametrize("way", ["distill", "contrastive"])
+def test_stopped_and_resumed(
+    way: str, parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, stopped = tmp_path / "whole.igd", tmp_path / "stopped.igd"
+    waiting, flags = tmp_path / "stopped.igd.checkpoint", ["--steps", "4", "--batch-size", "2", "--quiet"]
+    assert main(["pretrain", way, str(parts), "-o", str(whole), *flags]) == 0
+    pretrain = ["pretrain", way, str(parts), "-o", str(stopped), *flags]
+    asked = iter([False, False, True])
+
+    @contextmanager
+    def impatient() -> Iterator[Callable[[], bool]]:
+        yield lambda: next(asked)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("igd.cli.pretrain.interruptible", impatient)
+        assert main(pretrain) == 130
+    assert waiting.exists()
+    assert not stopped.exists()
+    capsys.readouterr()
+    assert main(pretrain) == 2
+    assert "go on with --resume, or delete it" in capsys.readouterr().err
+    assert main([*pretrain, "--resume", "--seed", "1"]) == 2
+    assert "other settings (seed was 0)" in capsys.readouterr().err
+    assert main([*pretrain, "--resume"]) == 0
+    assert not waiting.exists()
+    (_, expected), (_, actual) = (read_tensors(path, "encoder", 1) for path in (whole, stopped))
+    assert all(torch.equal(value, actual[name]) for name, value in expected.items())
 
 
 def test_what_cannot_be_read_is_said_to_be_left_out(parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Learning by contrast: the loss against loops, and a training of a few steps."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from conftest import stripes
 from torch import Tensor
 
+from igd.checkpoint import Checkpoint
 from igd.errors import Interrupted
 from igd.pretraining.backbones import prepared
 from igd.pretraining.contrastive import Contrast, Contrasted, contrast, nt_xent
@@ -115,6 +117,23 @@ def test_stopping_raises_interrupted() -> None:
     asked = iter([False, False, True])
     with pytest.raises(Interrupted, match="stopped"):
         contrast(PIXELS, QUICK, Progress(), stop=lambda: next(asked))
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, rotated: bool) -> None:
+    settings = Contrast(steps=5, batch_size=4, narrow=True, rotated=rotated)
+    whole = contrast(PIXELS, settings, Progress())
+    for stop_at in (2, 4, 5):  # each goes on where the one before was stopped
+        saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+        saved.load()
+        answers = iter(step == stop_at for step in range(int(saved.part("encoder").get("step", 0)) + 1, 6))
+        with pytest.raises(Interrupted, match="go on with --resume"):
+            contrast(PIXELS, settings, Progress(), lambda answers=answers: next(answers), saved)
+    saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+    assert saved.load()
+    resumed = contrast(PIXELS, settings, Progress(), lambda: pytest.fail("all steps were done"), saved)
+    assert resumed.encoder.identity == whole.encoder.identity
+    assert torch.equal(resumed.losses, whole.losses)
 
 
 def test_whoever_watches_sees_every_step() -> None:

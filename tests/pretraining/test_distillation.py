@@ -1,5 +1,6 @@
 """Distillation: a student that comes closer to its teacher."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from conftest import stripes
 from torch import Tensor
 
+from igd.checkpoint import Checkpoint
 from igd.errors import Interrupted
 from igd.pretraining.distillation import Distillation, Distilled, distil, teacher_vectors
 from igd.pretraining.features import FrozenBackbone, Seen
@@ -74,3 +76,19 @@ def test_stopping_raises_interrupted(teacher: FrozenBackbone, answers: list[bool
     asked = iter(answers)
     with pytest.raises(Interrupted, match="stopped"):
         distil(teacher, PIXELS, Distillation(steps=5, batch_size=4), Progress(), stop=lambda: next(asked))
+
+
+def test_stopped_and_resumed_equals_uninterrupted(teacher: FrozenBackbone, tmp_path: Path) -> None:
+    settings = Distillation(steps=5, batch_size=4, narrow=True)
+    whole = distil(teacher, PIXELS, settings, Progress())
+    asked = iter([False, False, False, True])  # by the teacher's pass, then at each step
+    saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+    with pytest.raises(Interrupted, match="go on with --resume"):
+        distil(teacher, PIXELS, settings, Progress(), lambda: next(asked), saved)
+    again = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+    assert again.load()
+    assert again.part("encoder")["step"] == 3
+    resumed = distil(teacher, PIXELS, settings, Progress(), saved=again)
+    assert resumed.encoder.identity == whole.encoder.identity
+    assert torch.equal(resumed.losses, whole.losses)
+    assert resumed.agreement == whole.agreement

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from igd.errors import TrainingWarning
+from igd.errors import TrainingWarning, UserError
 from igd.progress import LineProgress, Progress, TerminalProgress
 
 if TYPE_CHECKING:
@@ -112,6 +112,17 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     missing = [name for name, value in metrics.items() if value is None]
     if missing:
         print(f"{'needs masks, or both kinds':<28}{', '.join(missing)}")
+
+
+def checkpoint_beside(options: argparse.Namespace) -> Path:
+    """Where an interrupted run waits: beside what it is to write, which must be possible, and only with --resume."""
+    from igd.files import check_writable
+
+    check_writable(options.output)
+    checkpoint = Path(f"{options.output}.checkpoint")
+    if checkpoint.exists() and not options.resume:
+        raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
+    return checkpoint
 
 
 @contextmanager

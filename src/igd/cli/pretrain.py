@@ -9,11 +9,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, interruptible, progress_of, training_set
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_data_flags,
+    checkpoint_beside,
+    interruptible,
+    progress_of,
+    training_set,
+)
 from igd.errors import UserError
 
 if TYPE_CHECKING:
+    from igd.checkpoint import Checkpoint
     from igd.data.store import Pixels
+    from igd.pretraining.backbones import Backbone
 
 
 def add(commands: Any) -> None:
@@ -46,6 +56,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("images", type=Path, help="folder of images, or a data set (docs/data.md)")
     add("-o", "--output", type=Path, required=True, help="the file to write, such as encoder.igd")
+    add("--resume", action="store_true", help="go on where an interrupted training stopped")
     add("--recipe", default="fast", choices=("fast", "paper"), help="minutes (default) or the paper's numbers")
     add("--steps", type=int, help="batches to train on (default: the recipe's)")
     add("--batch-size", type=int, help="default: the recipe's")
@@ -57,44 +68,50 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 
 def run_distill(options: argparse.Namespace) -> int:
-    from igd.files import check_writable
     from igd.preparation import seen_side
     from igd.pretraining.distillation import FAST, Distillation, distil
-    from igd.pretraining.encoders import save_encoder
     from igd.pretraining.features import FrozenBackbone
     from igd.pretraining.weights import load_backbone
 
-    check_writable(options.output)
-    started = time.time()
+    started, checkpoint = time.time(), checkpoint_beside(options)
     backbone = load_backbone(options.teacher, options.weights)
     pixels = _pixels(options)
     settings = _replaced(FAST if options.recipe == "fast" else Distillation(), options)
     teacher = FrozenBackbone(backbone, seen_side(pixels.shape[-1], backbone), (), vector=True)
+    told = {"way": "distill", "teacher": options.teacher, **asdict(settings)}
+    saved = _checkpoint(checkpoint, {**told, "weights": backbone.identity}, pixels, options)
     with interruptible() as stop:
-        made = distil(teacher, pixels, settings, progress_of(options), stop)
-    made_of = {"way": "distill", "teacher": options.teacher, "cosine": round(made.agreement, 4), **asdict(settings)}
-    provenance = {**made_of, "images": len(pixels), "seconds": round(time.time() - started, 1)}
-    save_encoder(options.output, made.encoder, provenance)
-    return _say(options, provenance, f"mean cosine with the teacher {made.agreement:.3f}")
+        made = distil(teacher, pixels, settings, progress_of(options), stop, saved)
+    told |= {"cosine": round(made.agreement, 4), "images": len(pixels), "seconds": round(time.time() - started, 1)}
+    return _keep(options, made.encoder, told, f"mean cosine with the teacher {made.agreement:.3f}", checkpoint)
 
 
 def run_contrastive(options: argparse.Namespace) -> int:
-    from igd.files import check_writable
     from igd.pretraining.contrastive import FAST, Contrast, contrast
-    from igd.pretraining.encoders import save_encoder
 
-    check_writable(options.output)
-    started = time.time()
+    started, checkpoint = time.time(), checkpoint_beside(options)
     pixels = _pixels(options)
     settings = _replaced(FAST if options.recipe == "fast" else Contrast(), options)
     settings = replace(settings, rotated=options.rotated)
+    told = {"way": "contrastive", **asdict(settings)}
+    saved = _checkpoint(checkpoint, told, pixels, options)
     with interruptible() as stop:
-        made = contrast(pixels, settings, progress_of(options), stop)
+        made = contrast(pixels, settings, progress_of(options), stop, saved)
     last = made.losses[-max(1, len(made.losses) // 10) :].mean().item()
-    made_of = {"way": "contrastive", "loss": round(last, 4), **asdict(settings)}
-    provenance = {**made_of, "images": len(pixels), "seconds": round(time.time() - started, 1)}
-    save_encoder(options.output, made.encoder, provenance)
-    return _say(options, provenance, f"last loss {last:.3f}")
+    told |= {"loss": round(last, 4), "images": len(pixels), "seconds": round(time.time() - started, 1)}
+    return _keep(options, made.encoder, told, f"last loss {last:.3f}", checkpoint)
+
+
+def _checkpoint(path: Path, told: dict[str, Any], pixels: Pixels, options: argparse.Namespace) -> Checkpoint:
+    """The file to go on from, read if an earlier run left one."""
+    from igd.checkpoint import Checkpoint, fingerprint
+    from igd.version import __version__
+
+    settings = {"made_by": __version__, "parameters": told}
+    saved = Checkpoint(path, fingerprint(settings, pixels), settings)
+    if options.resume and not saved.load():
+        progress_of(options).say(f"{path}: nothing to resume; starting from the beginning")
+    return saved
 
 
 def _pixels(options: argparse.Namespace) -> Pixels:
@@ -120,12 +137,17 @@ def _replaced(settings: Any, options: argparse.Namespace) -> Any:
     return replace(settings, seed=options.seed, **{name: value for name, value in given.items() if value is not None})
 
 
-def _say(options: argparse.Namespace, provenance: dict[str, Any], outcome: str) -> int:
+def _keep(options: argparse.Namespace, encoder: Backbone, told: dict[str, Any], outcome: str, checkpoint: Path) -> int:
+    """Write the encoder, and say so; until it is safe, the checkpoint stays."""
+    from igd.pretraining.encoders import save_encoder
+
+    save_encoder(options.output, encoder, told)
+    checkpoint.unlink(missing_ok=True)
     if options.json:
-        print(json.dumps({"encoder": str(options.output), **provenance}))
+        print(json.dumps({"encoder": str(options.output), **told}))
     else:
         print(
-            f"{options.output}: learnt from {provenance['images']} images in {provenance['seconds']:.0f} s; {outcome}; "
+            f"{options.output}: learnt from {told['images']} images in {told['seconds']:.0f} s; {outcome}; "
             f"use it with: igd train ... --pretrain {options.output}"
         )
     return DONE

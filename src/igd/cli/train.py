@@ -11,13 +11,13 @@ from igd.cli.common import (
     DONE,
     add_command,
     add_data_flags,
+    checkpoint_beside,
     identity,
     interruptible,
     progress_of,
     training_set,
     warnings_as_lines,
 )
-from igd.errors import UserError
 
 
 def add(commands: Any) -> None:
@@ -32,13 +32,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from igd.detector import IGD
-    from igd.files import check_writable
 
-    target = options.output
-    check_writable(target)
-    checkpoint = target.with_name(target.name + ".checkpoint")
-    if checkpoint.exists() and not options.resume:
-        raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
+    target, checkpoint = options.output, checkpoint_beside(options)
     dataset = training_set(options, options.fraction)
     detector = IGD(**{name: getattr(options, name) for name in TRAINING_FLAGS})
     with interruptible() as stop, warnings_as_lines():

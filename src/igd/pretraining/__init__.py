@@ -8,4 +8,5 @@ features      what a frozen backbone sees in images, computed once
 whitening     the linear layer's start that makes the isotropic Gaussian a Mahalanobis distance
 distillation  a small encoder that learns to see what a large one sees
 contrastive   an encoder that learns from the normal images alone
+fitting       the training that these two share
 """

@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from igd.checkpoint import Checkpoint
 from igd.data.store import Pixels, take
-from igd.errors import Interrupted
 from igd.method.em import generator
 from igd.pretraining.augmentation import random_view, rotations
 from igd.pretraining.backbones import KINDS, Backbone
-from igd.pretraining.encoders import STOPPED, fresh_encoder, frozen
+from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.pretraining.fitting import fit_encoder
 from igd.progress import Progress
 
 MEASURED = 64  # images for the statistics of the normalisation layers
@@ -69,6 +70,7 @@ def contrast(
     settings: Contrast,
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
+    saved: Checkpoint | None = None,
     watch: Callable[[int, Backbone], None] | None = None,  # sees the encoder now and then, for curves; it may not change it
 ) -> Contrasted:
     """Train an encoder on 8-bit images (n, c, side, side); its projection head is dropped afterwards."""
@@ -80,18 +82,12 @@ def contrast(
         torch.manual_seed(settings.seed)
         head = nn.Sequential(nn.Linear(features, features), nn.ReLU(), nn.Linear(features, settings.projection))
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (KINDS[name].mean, KINDS[name].std))
-    total = settings.total_steps(len(pixels))
+    total, learner = settings.total_steps(len(pixels)), nn.Sequential(network, head)
     optimizer = torch.optim.SGD(
-        [*network.parameters(), *head.parameters()],
-        settings.learning_rate,
-        settings.momentum,
-        weight_decay=settings.weight_decay,
+        learner.parameters(), settings.learning_rate, settings.momentum, weight_decay=settings.weight_decay
     )
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total)
-    losses = torch.zeros(total)
-    for step in progress.track(range(total), total, "learning by contrast"):
-        if stop():
-            raise Interrupted(STOPPED)
+
+    def loss_of(step: int) -> Tensor:
         chance = generator(settings.seed, "contrast", step)
         indices = torch.randperm(len(pixels), generator=chance)[: settings.batch_size]
         image = take(pixels, indices).float().expand(-1, 3, -1, -1) / 255
@@ -99,15 +95,12 @@ def contrast(
         if settings.rotated:
             views += rotations(random_view(image, chance))
         batch = ((torch.cat(views) - mean) / std).contiguous(memory_format=torch.channels_last)
-        projected = head(network(batch))
-        one, other, further = projected.tensor_split((len(image), 2 * len(image)))
-        loss = nt_xent(one, other, settings.temperature, further if len(further) else None)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        losses[step] = loss.detach()
+        one, other, further = learner(batch).tensor_split((len(image), 2 * len(image)))
+        return nt_xent(one, other, settings.temperature, further if len(further) else None)
+
+    def show(step: int) -> None:
         if watch:
-            watch(step + 1, Backbone(name, network, "unfinished", str(step)))
+            watch(step, Backbone(name, network, "unfinished", str(step)))
+
+    losses = fit_encoder(learner, optimizer, loss_of, total, "learning by contrast", progress, stop, saved, show)
     return Contrasted(frozen(name, network, f"learnt by contrast in {total} steps of {settings.batch_size} images"), losses)

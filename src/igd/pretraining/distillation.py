@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from igd.checkpoint import Checkpoint, stopped
 from igd.data.store import Pixels, take
-from igd.errors import Interrupted
 from igd.method.em import generator
 from igd.pretraining.backbones import KINDS, Backbone, prepared
-from igd.pretraining.encoders import STOPPED, fresh_encoder, frozen
+from igd.pretraining.encoders import fresh_encoder, frozen
 from igd.pretraining.features import FrozenBackbone
+from igd.pretraining.fitting import fit_encoder
 from igd.progress import Progress
 
 MEASURED = 64  # images for the statistics of the normalisation layers
@@ -51,6 +52,7 @@ def distil(
     settings: Distillation,
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
+    saved: Checkpoint | None = None,
 ) -> Distilled:
     """Train a student on 8-bit images (n, c, side, side).
 
@@ -69,26 +71,19 @@ def distil(
             nn.init.zeros_(parameter)
         middle = target.mean(dim=0)
         unit = float((target - middle).square().mean().sqrt().clamp(min=torch.finfo().tiny))
-    parameters = [*network.parameters(), *head.parameters()]
-    optimizer = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
-    losses = torch.zeros(settings.steps)
-    for step in progress.track(range(settings.steps), settings.steps, "distilling"):
-        if stop():
-            raise Interrupted(STOPPED)
+    learner = nn.Sequential(network, head)
+    optimizer = torch.optim.Adam(learner.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
+
+    def loss_of(step: int) -> Tensor:
         indices = torch.randint(len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step))
-        student = head(network(prepared(take(pixels, indices), KINDS[name], side)))
-        loss = F.mse_loss(student, (target[indices] - middle) / unit)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        schedule.step()
-        losses[step] = loss.detach()
-    network.eval()
+        student = learner(prepared(take(pixels, indices), KINDS[name], side))
+        return F.mse_loss(student, (target[indices] - middle) / unit)
+
+    losses = fit_encoder(learner, optimizer, loss_of, settings.steps, "distilling", progress, stop, saved)
+    learner.eval()
     with torch.no_grad():
         shown = torch.linspace(0, len(pixels) - 1, min(512, len(pixels))).long()
-        student = torch.cat([head(network(prepared(take(pixels, part), KINDS[name], side))) for part in shown.split(AT_ONCE)])
+        student = torch.cat([learner(prepared(take(pixels, part), KINDS[name], side)) for part in shown.split(AT_ONCE)])
         agreement = F.cosine_similarity(middle + unit * student, target[shown]).mean().item()
     origin = f"distilled from {teacher.backbone.name} in {settings.steps} steps"
     return Distilled(frozen(name, network, origin), losses, agreement)
@@ -102,7 +97,7 @@ def teacher_vectors(
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
         if stop():
-            raise Interrupted(STOPPED)
+            raise stopped(None)
         vector = teacher(take(pixels, indices)).vector
         assert vector is not None
         vectors.append(vector)

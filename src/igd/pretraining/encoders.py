@@ -16,7 +16,6 @@ from igd.pretraining.weights import build_backbone, identity
 from igd.tensorfiles import read_tensors, write_tensors
 from igd.version import __version__
 
-STOPPED = "stopped; pre-training begins anew next time (igd pretrain keeps a finished encoder in a file)"
 FORMAT = 1
 KIND = "encoder"
 
