@@ -16,7 +16,7 @@ import pytest
 from conftest import spotted, stripes, write_images
 
 from igd import recipes
-from igd.cli import COMMANDS, main
+from igd.cli import COMMANDS, _parser, main
 from igd.deploy.server import running
 from igd.pretraining import contrastive, distillation
 
@@ -135,6 +135,20 @@ def test_the_page_of_commands_is_what_the_parsers_say() -> None:
     assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == made, "run: python docs/commands.py"
     for command in (*(module.__name__.rpartition(".")[2] for module in COMMANDS), "benchmark run", "weights get"):
         assert f"\n## igd {command}" in made
+
+
+def test_examples_of_help_are_understood_and_their_commands_run_on_some_page() -> None:
+    """The other pages run every command; to run the examples as well would take minutes."""
+    run = "\n".join(block for page in PAGES for block in blocks(page, "sh"))
+    examples = "".join(blocks(ROOT / "docs" / "commands.md", "console")).splitlines()
+    assert len(examples) >= 15
+    for words in (line.split() for line in examples if line.startswith("igd ")):
+        until = words.index(">") if ">" in words else None
+        _parser().parse_args(words[1:until])
+        deep = 3 if words[1] in ("pretrain", "weights", "benchmark") else 2
+        command = " ".join(words[:deep])
+        if command not in ("igd demo", "igd weights get", "igd completion"):  # has a test of its own; the network; a shell
+            assert re.search(rf"^{command}\b", run, re.MULTILINE), f"no page runs {command}"
 
 
 @pytest.mark.parametrize(("name", "function"), [("rooms", "rooms"), ("flow", "flow"), ("anomaly", "picture")])
