@@ -141,6 +141,14 @@ def test_images_to_check_on_can_be_named(small: tuple[Path, Path], tmp_path: Pat
     assert "3 images: scores differ by at most" in capsys.readouterr().out
 
 
+def test_what_is_missing_is_said_before_anything_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = IGD(image_size=96).fit(images("pixel", 6))
+    monkeypatch.setattr("igd.deploy.export.TRACER", "not_installed")
+    monkeypatch.setattr("igd.deploy.export.as_graph", lambda _: pytest.fail("began"))
+    with pytest.raises(UserError, match=r"needs the package not_installed; .* 'igd-anomaly\[export\]'"):
+        export(detector, tmp_path / "model.onnx")
+
+
 WITHOUT = ("torch", "sklearn", "scipy", "onnx", "onnxscript", "safetensors", "lightning_fabric", "jinja2")
 
 

@@ -36,8 +36,8 @@ def run(options: argparse.Namespace) -> int:
     if options.check:
         source = as_source(options.check)
         images = stack([detector.square(source.read(number)) for number in range(len(source))])
-    progress_of(options).say("tracing the model and comparing it with the original takes half a minute")
-    parity = export(detector, options.output, images=images, int8=options.int8, tolerance=options.tolerance)
+    wanted = {"int8": options.int8, "tolerance": options.tolerance, "progress": progress_of(options)}
+    parity = export(detector, options.output, images=images, **wanted)
     if options.json:
         print(json.dumps({"file": str(options.output), "bytes": options.output.stat().st_size, **parity.to_json()}))
     else:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from igd.deploy.tracing import Traced
 from igd.detector import IGD
 from igd.errors import UserError
 from igd.files import atomic, check_writable
+from igd.progress import Progress
 from igd.runtime import FORMAT, HEADER, INPUT, Runtime
 from igd.version import __version__
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-3  # of scores and maps in 32-bit floats: far below what decides, far above rounding
 TOLERANCE_INT8 = 0.1
+TRACER = "onnxscript"  # what PyTorch traces by
 MOST_IMAGES = 4096  # in a batch
 
 
@@ -41,16 +44,20 @@ def export(
     images: NDArray[np.uint8] | None = None,
     int8: bool = False,
     tolerance: float | None = None,
+    progress: Progress | None = None,
 ) -> Parity:
     """Write a detector to `path`, or nothing where the exported model strays further than `tolerance` from it.
 
     `images` to compare them on, (n, channels, side, side); by default those held-out ones that the model file keeps.
     """
     check_writable(path)
+    if find_spec(TRACER) is None:
+        raise UserError(f"export needs the package {TRACER}; install it with: pip install 'igd-anomaly[export]'")
     tried = detector.examples_.numpy() if images is None else images
     if not len(tried):
         raise UserError(f"{path}: no images to compare the exported model on; name some with --check")
     allowed = tolerance if tolerance is not None else TOLERANCE_INT8 if int8 else TOLERANCE
+    (progress or Progress()).say("tracing the model and comparing it with the original takes half a minute")
     model = as_graph(detector)
     if int8:
         from igd.deploy.quantisation import quantised
@@ -73,20 +80,15 @@ def as_graph(detector: IGD) -> onnx.ModelProto:
         names = traced.outputs
         traced(example)  # so that what is computed once and kept is there, and goes into the graph as it is
         batch = torch.export.Dim("batch", min=1, max=MOST_IMAGES)
-        try:
-            program = torch.onnx.export(
-                traced,
-                (example,),
-                dynamo=True,
-                dynamic_shapes=({0: batch},),
-                input_names=[INPUT],
-                output_names=names,
-                verbose=False,
-            )
-        except ModuleNotFoundError as error:
-            raise UserError(
-                f"export needs the package {error.name}; install it with: pip install 'igd-anomaly[export]'"
-            ) from None
+        program = torch.onnx.export(
+            traced,
+            (example,),
+            dynamo=True,
+            dynamic_shapes=({0: batch},),
+            input_names=[INPUT],
+            output_names=names,
+            verbose=False,
+        )
     assert program is not None
     return _without_traces(program.model_proto)
 
