@@ -118,7 +118,7 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pr
     assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
 
 
-@pytest.mark.parametrize("stop_at", [2, 4])  # in pre-training, and in what follows
+@pytest.mark.parametrize("stop_at", [2, 4, 5])  # in pre-training, while its encoder looks at the images, and in training
 def test_pretraining_is_resumed_too(tmp_path: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contrastive, "FAST", Contrast(steps=3, batch_size=4, narrow=True))
     settings, checkpoint = {"pretrain": "contrastive", "steps": 3, "width": 2}, tmp_path / "run.checkpoint"

@@ -55,3 +55,9 @@ def test_too_few_maps_tell_nothing() -> None:
 
 def test_the_variance_is_that_of_images_it_was_not_fitted_to() -> None:
     assert 100 < usual_of(maps(5)).descriptor.variance < 160  # |z|^2 of 128 standard normals
+
+
+def test_frozen_features_need_no_warm_up() -> None:
+    settings = RECIPES["fast"].frozen_small[0]
+    assert Scale(settings, OBJECTIVES["dsvdd"], SIDE, 1).objective.warm_up == 0.5
+    assert Scale(settings, OBJECTIVES["dsvdd"], SIDE, 1, features=8).objective.warm_up == 0

@@ -39,7 +39,7 @@ class Checkpoint:
     def __init__(self, path: Path, run: str, settings: dict[str, Any]) -> None:
         self.path, self.run, self.settings = path, run, json.loads(json.dumps(settings))
         self.tensors: dict[str, Tensor] = {}
-        self.written = time.monotonic()
+        self.there, self.written = False, time.monotonic()  # whether the file holds this run, and when it was last written
 
     def load(self) -> bool:
         """Read what an earlier run left; False where there is nothing."""
@@ -51,6 +51,7 @@ class Checkpoint:
                 f"{self.path}: belongs to a training with other {self._differing(header.get('settings'))}; "
                 "give the same ones again, or delete this file to start anew"
             )
+        self.there = True
         return True
 
     def _differing(self, before: Any) -> str:
@@ -67,13 +68,15 @@ class Checkpoint:
         return _under(f"{name}/", self.tensors)
 
     def keep(self, name: str, state: Callable[[], dict[str, Tensor]], progress: Progress, at_once: bool) -> None:
-        """Write a part's state beside what is known of the others: at once, or if it was long ago."""
+        """Write a part's state beside what is known of the others: at once, or where it was last written SECONDS ago."""
         if not at_once and time.monotonic() - self.written < SECONDS:
             return
-        self.tensors |= {f"{name}/{key}": value for key, value in state().items()}
+        others = {key: value for key, value in self.tensors.items() if not key.startswith(f"{name}/")}
+        self.tensors = others | {f"{name}/{key}": value for key, value in state().items()}
         header = {"kind": KIND, "format": FORMAT, "run": self.run, "settings": self.settings}
         try:
             write_tensors(self.path, header, self.tensors)
+            self.there = True
         except OSError as error:  # training goes on; what is in memory is not lost
             progress.say(f"{self.path}: no checkpoint written ({error})")
         self.written = time.monotonic()
@@ -81,7 +84,7 @@ class Checkpoint:
 
 def stopped(saved: Checkpoint | None) -> Interrupted:
     """What to raise where a run is to stop, with the way on if there is one."""
-    return Interrupted("stopped; go on with --resume" if saved and saved.path.exists() else "stopped")
+    return Interrupted("stopped; go on with --resume" if saved and saved.there else "stopped")
 
 
 def state_tensors(state: TrainingState) -> dict[str, Tensor]:
@@ -104,10 +107,10 @@ def restore_state(state: TrainingState, tensors: dict[str, Tensor]) -> None:
     restore_learner("critic", state.critic, "critic_adam", state.critic_optimizer, tensors)
 
 
-def learner_tensors(name: str, network: nn.Module, moments: str, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """A network and what its optimizer remembers as named tensors."""
+def learner_tensors(name: str, network: nn.Module, moments: str, optimizer: torch.optim.Optimizer | None) -> dict[str, Tensor]:
+    """A network and what its optimizer remembers as named tensors; of one that has learnt all, the network."""
     tensors = {f"{name}.{key}": value.clone() for key, value in network.state_dict().items()}
-    for index, remembered in optimizer.state_dict()["state"].items():
+    for index, remembered in optimizer.state_dict()["state"].items() if optimizer else ():
         tensors |= {f"{moments}.{index}.{key}": value.clone() for key, value in remembered.items()}
     return tensors
 

@@ -163,8 +163,9 @@ def choose_origin(parameters: Parameters) -> Origin | None:
         return Origin(None, replace(contrastive.FAST if fast else Contrast(), seed=parameters.seed))
     if wanted in ("imagenet", "distill"):
         found = load_backbone(parameters.backbone, Path(parameters.weights) if parameters.weights else None)
-        student = replace(distillation.FAST if fast else Distillation(), seed=parameters.seed)
-        return Origin(found, student if wanted == "distill" else None)
+        if wanted == "imagenet":
+            return Origin(found, None)
+        return Origin(found, replace(distillation.FAST if fast else Distillation(), seed=parameters.seed))
     if not Path(wanted).is_file():
         raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
     return Origin(load_encoder(Path(wanted)), None)

@@ -88,7 +88,9 @@ def test_stopped_and_resumed_equals_uninterrupted(teacher: FrozenBackbone, tmp_p
     again = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
     assert again.load()
     assert again.part("encoder")["step"] == 3
-    resumed = distil(teacher, PIXELS, settings, Progress(), saved=again)
+    left = iter([False, False, False])  # the teacher's pass and two steps, no more
+    resumed = distil(teacher, PIXELS, settings, Progress(), lambda: next(left), again)
     assert resumed.encoder.identity == whole.encoder.identity
     assert torch.equal(resumed.losses, whole.losses)
     assert resumed.agreement == whole.agreement
+    assert next(left, None) is None

@@ -115,7 +115,7 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
 
 
 def checkpoint_beside(options: argparse.Namespace) -> Path:
-    """Where an interrupted run waits: beside what it is to write, which must be possible, and only with --resume."""
+    """The checkpoint beside the output; refuses one that is there without --resume, and an output that can't be written."""
     from igd.files import check_writable
 
     check_writable(options.output)

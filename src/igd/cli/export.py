@@ -36,8 +36,14 @@ def run(options: argparse.Namespace) -> int:
     if options.check:
         source = as_source(options.check)
         images = stack([detector.square(source.read(number)) for number in range(len(source))])
-    wanted = {"int8": options.int8, "tolerance": options.tolerance, "progress": progress_of(options)}
-    parity = export(detector, options.output, images=images, **wanted)
+    parity = export(
+        detector,
+        options.output,
+        images=images,
+        int8=options.int8,
+        tolerance=options.tolerance,
+        progress=progress_of(options),
+    )
     if options.json:
         print(json.dumps({"file": str(options.output), "bytes": options.output.stat().st_size, **parity.to_json()}))
     else:

@@ -83,7 +83,7 @@ def run_distill(options: argparse.Namespace) -> int:
     with interruptible() as stop:
         made = distil(teacher, pixels, settings, progress_of(options), stop, saved)
     told |= {"cosine": round(made.agreement, 4), "images": len(pixels), "seconds": round(time.time() - started, 1)}
-    return _keep(options, made.encoder, told, f"mean cosine with the teacher {made.agreement:.3f}", checkpoint)
+    return _finish(options, made.encoder, told, f"mean cosine with the teacher {made.agreement:.3f}", checkpoint)
 
 
 def run_contrastive(options: argparse.Namespace) -> int:
@@ -99,7 +99,7 @@ def run_contrastive(options: argparse.Namespace) -> int:
         made = contrast(pixels, settings, progress_of(options), stop, saved)
     last = made.losses[-max(1, len(made.losses) // 10) :].mean().item()
     told |= {"loss": round(last, 4), "images": len(pixels), "seconds": round(time.time() - started, 1)}
-    return _keep(options, made.encoder, told, f"last loss {last:.3f}", checkpoint)
+    return _finish(options, made.encoder, told, f"last loss {last:.3f}", checkpoint)
 
 
 def _checkpoint(path: Path, told: dict[str, Any], pixels: Pixels, options: argparse.Namespace) -> Checkpoint:
@@ -107,7 +107,8 @@ def _checkpoint(path: Path, told: dict[str, Any], pixels: Pixels, options: argpa
     from igd.checkpoint import Checkpoint, fingerprint
     from igd.version import __version__
 
-    settings = {"made_by": __version__, "parameters": told}
+    cut = {"image_size": options.image_size, "patch": options.patch}
+    settings = {"made_by": __version__, "parameters": {**told, **cut}}
     saved = Checkpoint(path, fingerprint(settings, pixels), settings)
     if options.resume and not saved.load():
         progress_of(options).say(f"{path}: nothing to resume; starting from the beginning")
@@ -137,7 +138,7 @@ def _replaced(settings: Any, options: argparse.Namespace) -> Any:
     return replace(settings, seed=options.seed, **{name: value for name, value in given.items() if value is not None})
 
 
-def _keep(options: argparse.Namespace, encoder: Backbone, told: dict[str, Any], outcome: str, checkpoint: Path) -> int:
+def _finish(options: argparse.Namespace, encoder: Backbone, told: dict[str, Any], outcome: str, checkpoint: Path) -> int:
     """Write the encoder, and say so; until it is safe, the checkpoint stays."""
     from igd.pretraining.encoders import save_encoder
 

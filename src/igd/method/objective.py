@@ -36,7 +36,7 @@ class Objective:
         1 / 128
     )  # least sigma^2 in training, a dimension: l_h is blind to z's scale, which would shrink for ever
     scoring_floor: float = SMALLEST_VARIANCE  # least sigma^2 in scoring, a dimension
-    warm_up: float = 0.0  # share of the steps before l_h counts, where the encoder learns from images: DSVDD's first training
+    warm_up: float = 0.0  # share of the steps that go to `warming_up` first, where the encoder sees images, not features
     product_map: bool = True  # scales of MS-SSIM multiply in maps; False: they add up
 
     @property

@@ -71,7 +71,7 @@ def contrast(
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
     saved: Checkpoint | None = None,
-    watch: Callable[[int, Backbone], None] | None = None,  # sees the encoder now and then, for curves; it may not change it
+    watch: Callable[[int, Backbone], None] | None = None,  # sees the encoder after every step; must leave it as it was
 ) -> Contrasted:
     """Train an encoder on 8-bit images (n, c, side, side); its projection head is dropped afterwards."""
     side = pixels.shape[-1]

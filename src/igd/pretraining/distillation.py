@@ -60,7 +60,7 @@ def distil(
     starts at the teacher's mean and speaks in units of its spread: to learn these two would take the student a while.
     """
     side = pixels.shape[-1]
-    target = teacher_vectors(teacher, pixels, progress, stop)
+    target = teacher_vectors(teacher, pixels, progress, stop, saved)
     first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
     name, network = fresh_encoder(side, settings.narrow, first, settings.seed, "student")
     head: nn.Module = nn.Identity()
@@ -90,14 +90,18 @@ def distil(
 
 
 def teacher_vectors(
-    teacher: FrozenBackbone, pixels: Pixels, progress: Progress, stop: Callable[[], bool] = lambda: False
+    teacher: FrozenBackbone,
+    pixels: Pixels,
+    progress: Progress,
+    stop: Callable[[], bool] = lambda: False,
+    saved: Checkpoint | None = None,
 ) -> Tensor:
     """What the teacher makes of every image, computed once: (n, features)."""
     vectors = []
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
         if stop():
-            raise stopped(None)
+            raise stopped(saved)
         vector = teacher(take(pixels, indices)).vector
         assert vector is not None
         vectors.append(vector)

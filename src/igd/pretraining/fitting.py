@@ -12,7 +12,7 @@ from igd.checkpoint import Checkpoint, learner_tensors, restore_learner, stopped
 from igd.progress import Progress
 
 PART = "encoder"  # of a checkpoint
-STEEPEST = 1.0  # norm of a step's gradient in the encoder
+STEEPEST = 1.0  # largest norm of a step's gradient in the encoder; heads learn unhindered
 
 
 def fit_encoder(
@@ -34,7 +34,9 @@ def fit_encoder(
         restore_learner("learner", learner, "moments", optimizer, begun)
 
     def state() -> dict[str, Tensor]:
-        return {"step": torch.tensor(done), "losses": losses, **learner_tensors("learner", learner, "moments", optimizer)}
+        remembering = optimizer if done < steps else None  # what follows needs the encoder alone
+        learnt = learner_tensors("learner", learner, "moments", remembering)
+        return {"step": torch.tensor(done), "losses": losses, **learnt}
 
     progress.start(steps, doing, done)
     try:
@@ -42,6 +44,8 @@ def fit_encoder(
             for group in optimizer.param_groups:
                 group["lr"] = rate * 0.5 * (1 + math.cos(math.pi * step / steps))
             loss = loss_of(step)
+            if not loss.isfinite():
+                raise FloatingPointError(f"{doing} diverged at step {step + 1}: lower the learning rate of pre-training")
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(learner[0].parameters(), STEEPEST)
