@@ -1,6 +1,7 @@
 """Encoders of one's own: contrastive against scratch as pre-training goes on, and a distilled student against its teacher.
 
-python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 0 5 8 --out docs/results/pretraining.json
+python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 7 9 --rotated \\
+    --scratch docs/results/cifar10-scratch.json --out docs/results/pretraining.json
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
 from igd import IGD
+from igd.benchmark.datasets import find_data
+from igd.benchmark.export import read_records
+from igd.benchmark.protocols import Protocol
 from igd.benchmark.trial import forget_peak_memory, peak_memory_mb
 from igd.files import write_text
 from igd.preparation import seen_side
@@ -34,7 +38,7 @@ from igd.pretraining.weights import load_backbone
 from igd.pretraining.whitening import start_whitened
 from igd.progress import Progress, TerminalProgress
 
-PARTS = ("scratch", "contrastive", "distilled")
+PARTS = ("contrastive", "distilled")
 WATCHED = 5  # points of the curve, each after twice as many steps as the one before
 
 
@@ -46,13 +50,15 @@ def main() -> None:
     parser.add_argument("--tested", type=int, default=10_000, help="test images (default: %(default)s)")
     parser.add_argument("--rotated", action="store_true", help="turned images as further negatives of contrastive learning")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
+    parser.add_argument("--scratch", type=Path, required=True, help="export of igd benchmark: detectors without pre-training")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     arrays = np.load(options.data)
+    scratch = {number: from_scratch(options.scratch, number, options.seed) for number in options.classes}
     runs: list[dict[str, Any]] = []
     for number in options.classes:
-        runs.append(run(arrays, number, options))
+        runs.append({"class": number, "scratch": scratch[number], **run(arrays, number, options)})
         report(runs, options)  # what is done is kept, whatever happens to the rest
 
 
@@ -62,7 +68,8 @@ def report(runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
         "what": f"{options.data.stem}: encoders learnt from the normal images alone",
         "command": f"python benchmarks/pretraining.py --data {options.data.name} "
         f"--classes {' '.join(map(str, options.classes))} --steps {options.steps} --tested {options.tested} "
-        f"--seed {options.seed} --parts {' '.join(options.parts)}{' --rotated' if options.rotated else ''}",
+        f"--seed {options.seed} --parts {' '.join(options.parts)}{' --rotated' if options.rotated else ''} "
+        f"--scratch {options.scratch}",
         **conditions("fast", options.seed),
         "encoders": runs,
     }
@@ -77,11 +84,25 @@ def run(arrays: Any, number: int, options: argparse.Namespace) -> dict[str, Any]
     labels = arrays["y_test"].ravel()[: options.tested] != number
     pixels, test_pixels = as_pixels(normal), as_pixels(test)
     parts: dict[str, Callable[[], dict[str, Any]]] = {
-        "scratch": lambda: trained(normal, test, labels, options.seed, "scratch"),
         "contrastive": lambda: contrasted(normal, pixels, test, test_pixels, labels, options),
         "distilled": lambda: distilled(pixels, test_pixels, labels, options),
     }
-    return {"class": number, **{part: parts[part]() for part in options.parts}}
+    return {part: parts[part]() for part in options.parts}
+
+
+def from_scratch(path: Path, number: int, seed: int) -> dict[str, Any]:
+    """The detector of this class and seed that learnt from scratch, as igd benchmark measured it."""
+    for record in read_records(path):
+        run, result = record.run, record.result
+        wanted = (find_data(run.data).classes[number], "igd", seed, Protocol(), "fast", "scratch")
+        settings = run.settings.get("recipe"), run.settings.get("pretrain")
+        if (run.normal, run.method, run.seed, run.protocol, *settings) == wanted and result:
+            return {
+                "auc": result["metrics"]["image_auroc"],
+                "training_seconds": result["seconds"]["training"],
+                "peak_memory_mb": result["peak_memory_mb"],
+            }
+    raise SystemExit(f"{path}: holds no detector of class {number} with seed {seed}")
 
 
 def trained(normal: NDArray[Any], test: NDArray[Any], labels: NDArray[Any], seed: int, pretrain: str) -> dict[str, Any]:

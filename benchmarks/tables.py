@@ -52,20 +52,6 @@ def figures(result: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return charts_of(records_of(result)) if result.get("kind") == KIND else {}
 
 
-def classes_table(result: dict[str, Any]) -> str:
-    lines = ["| normal class | l_h | l_r | mean | false alarms (promised) | training, s |", "|---|---|---|---|---|---|"]
-    for run in result["runs"]:
-        auc = run["auc"]
-        lines.append(
-            f"| {run['class']} | {auc['anomaly']:.3f} | {auc['reconstruction']:.3f} | {auc['mean']:.3f} | "
-            f"{run['false_alarm_rate']:.3f} ({run['promised_false_alarm_rate']:.3f}) | {run['training_seconds']:.0f} |"
-        )
-    mean = result["mean_auc"]
-    lines.append(f"| mean of these | {mean['anomaly']:.3f} | {mean['reconstruction']:.3f} | **{mean['mean']:.3f}** | | |")
-    lines.append(f"| paper, mean of ten | | | {result['paper_mean_of_ten_classes']:.3f} | | |")
-    return "\n".join(lines) + "\n"
-
-
 def category_table(result: dict[str, Any]) -> str:
     metrics = result["metrics"]
     names = (
@@ -139,32 +125,43 @@ def audits_table(result: dict[str, Any]) -> str:
 
 def encoders_table(result: dict[str, Any]) -> str:
     runs = result["encoders"]
-    rows = [[run["class"], *scratch_and_contrastive(run), *student_and_teacher(run)] for run in runs]
+    parts = [(names, cells) for part, names, cells in ENCODERS if part in runs[0]]
+    rows = [[run["class"], *(cell for _, cells in parts for cell in cells(run))] for run in runs]
     curves = [
         f"- class {run['class']}: "
         + ", ".join(f"{each['seconds']:.0f} s {each['auc']:.3f}" for each in run["contrastive"]["curve"])
         for run in runs
+        if "contrastive" in run
     ]
-    memory = max(part["peak_memory_mb"] for run in runs for part in run.values() if isinstance(part, dict))
-    names = ("normal class", "scratch, AUC", "contrastive, AUC", "pre-training, s", "Gaussian on student", "on teacher")
+    title = "AUC of an untrained Gaussian on the contrastive encoder after some seconds of pre-training:\n\n"
+    memory = max(run[part]["peak_memory_mb"] for run in runs for part, _, _ in ENCODERS if part in run)
     return (
-        f"{table((*names, 'cosine', 'distilling, s'), rows)}\n"
-        "AUC of an untrained Gaussian on the contrastive encoder after some seconds of pre-training:\n\n"
-        f"{chr(10).join(curves)}\n\nPeak memory of any of these: {memory} MB.\n"
+        f"{table(('normal class', *(name for names, _ in parts for name in names)), rows)}\n"
+        f"{title + chr(10).join(curves) + chr(10) * 2 if curves else ''}Peak memory of pre-training: {memory} MB.\n"
     )
 
 
-def scratch_and_contrastive(run: dict[str, Any]) -> tuple[str, ...]:
+def contrastive_cells(run: dict[str, Any]) -> tuple[str, ...]:
     scratch, contrastive = run["scratch"], run["contrastive"]
-    return f"{scratch['auc']:.3f}", f"{contrastive['detector']['auc']:.3f}", f"{contrastive['pretraining_seconds']:.0f}"
+    detector = contrastive["detector"]
+    return (
+        f"{scratch['auc']:.3f}",
+        f"{detector['auc']:.3f}",
+        f"{contrastive['pretraining_seconds']:.0f}",
+        f"{scratch['training_seconds']:.0f} / {detector['training_seconds']:.0f}",
+    )
 
 
-def student_and_teacher(run: dict[str, Any]) -> tuple[str, ...]:
-    if "distilled" not in run:
-        return ("-",) * 4
+def distilled_cells(run: dict[str, Any]) -> tuple[str, ...]:
     distilled = run["distilled"]
     aucs = (distilled[name] for name in ("auc_of_student", "auc_of_teacher", "cosine"))
     return (*(f"{value:.3f}" for value in aucs), f"{distilled['seconds']:.0f}")
+
+
+ENCODERS = (
+    ("contrastive", ("scratch, AUC", "contrastive, AUC", "pre-training, s", "training of the two, s"), contrastive_cells),
+    ("distilled", ("Gaussian on student, AUC", "on teacher", "cosine", "distilling, s"), distilled_cells),
+)
 
 
 def exported_table(result: dict[str, Any]) -> str:
@@ -240,7 +237,6 @@ def spread(interval: list[float]) -> str:
 
 
 TABLES = {  # by the key that a result of each kind has
-    "runs": classes_table,
     "metrics": category_table,
     "promises": promises_table,
     "audits": audits_table,
