@@ -20,9 +20,9 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
 def main() -> None:
     (RESULTS / "README.md").write_text(page(RESULTS), encoding="utf-8")
-    for result in read(RESULTS).values():
-        for name, (_, picture) in figures(result).items():
-            (RESULTS / name).write_text(standing_alone(picture) + "\n", encoding="utf-8")
+    for name, result in read(RESULTS).items():
+        for file, (_, picture) in figures(name, result).items():
+            (RESULTS / file).write_text(standing_alone(picture) + "\n", encoding="utf-8")
 
 
 def page(folder: Path) -> str:
@@ -35,7 +35,7 @@ def page(folder: Path) -> str:
     ]
     for name, result in read(folder).items():
         if result.get("kind") == KIND:
-            drawn = "".join(f"![]({file})\n\n*{caption}*\n\n" for file, (caption, _) in figures(result).items())
+            drawn = "".join(f"![]({file})\n\n*{caption}*\n\n" for file, (caption, _) in figures(name, result).items())
             parts.append(f"{markdown(tables_of(records_of(result)))}\n{drawn}{commands(name, result)}")
             continue
         table = next(make for key, make in TABLES.items() if key in result)
@@ -47,9 +47,10 @@ def read(folder: Path) -> dict[str, Any]:
     return {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
-def figures(result: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """The paper's figure 1 as far as these runs fill it: caption and picture of each file."""
-    return charts_of(records_of(result)) if result.get("kind") == KIND else {}
+def figures(name: str, result: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """The paper's figure 1 as far as these runs fill it: caption and picture of each file, named after the results."""
+    charts = charts_of(records_of(result)) if result.get("kind") == KIND else {}
+    return {f"{Path(name).stem}-{file.rpartition('-')[2]}": chart for file, chart in charts.items()}
 
 
 def category_table(result: dict[str, Any]) -> str:

@@ -186,6 +186,9 @@ def test_figure_1_is_drawn_from_our_runs() -> None:
     (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in (ours.get("points") or "").split())
     assert x1 < x2
     assert y1 < y2  # AUC falls, and y grows downwards
+    names = {each.text: float(each.get("x") or 0) for each in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert names["igd"] == names["dsvdd"] < 100  # in the left corner, which falling lines leave free
+    assert "fast, scratch" in charts["cifar10-contaminated.svg"][0]
     assert charts_of([record(0.9)]) == {}
 
 

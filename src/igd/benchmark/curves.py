@@ -12,7 +12,7 @@ from igd.benchmark.protocols import Protocol
 from igd.benchmark.series import Series, Spread, series_of
 from igd.benchmark.store import Record
 from igd.benchmark.suites import CONTAMINATED, SMALL, Variant
-from igd.evaluation.figures import LEFT, TOP, Axes
+from igd.evaluation.figures import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, Axes
 
 METHODS = ("igd", "dsvdd")  # as in the paper's figure
 STYLES = "abcde"
@@ -34,7 +34,8 @@ def charts_of(records: Iterable[Record]) -> dict[str, tuple[str, str]]:
         ):
             drawn = _chart(data.name, series, variant, axis, x_label)
             if drawn:
-                charts[f"{data.name}-{name}.svg"] = (f"{data.name}: mean AUC over classes. {KEY}", drawn)
+                made = " and ".join(dict.fromkeys(each.label.partition(", ")[2] for each in series))
+                charts[f"{data.name}-{name}.svg"] = (f"{data.name}: mean AUC over classes; {made}. {KEY}", drawn)
     return charts
 
 
@@ -56,13 +57,24 @@ def _chart(data: str, series: list[Series], variant: Variant, axis: Axis, x_labe
     limits = _limits([spread for _, spread in together])
     axes = Axes(x_label, "mean AUC", (0, widest * 1.03), limits, f"{data}: AUC against {x_label}")
     shapes = []
-    for number, (each, ours, theirs) in enumerate(drawn):
-        style = STYLES[number]
+    for style, (_, ours, theirs) in zip(STYLES, drawn, strict=False):
         shapes += [_line(axes, ours, style), *([_line(axes, theirs, f"{style} published")] if theirs else [])]
         shapes += [axes.mark(place, spread.value, style, spread.deviation) for place, spread in ours]
-        place = f'x="{LEFT + 8}" y="{TOP + 14 + 16 * number}"'
-        shapes.append(f'<text class="{style}" {place}>{escape(each.label)}</text>')
-    return axes.draw(shapes)
+    (_, first), *_, (_, last) = drawn[0][1]
+    return axes.draw([*shapes, *_legend([each for each, _, _ in drawn], rising=last.value > first.value)])
+
+
+def _legend(series: list[Series], rising: bool) -> list[str]:
+    """Names in the lower corner that the lines leave free: methods where that is enough, else with their settings."""
+    methods = [each.run.method for each in series]
+    names = methods if len(set(methods)) == len(methods) else [each.label for each in series]
+    side = f'x="{WIDTH - RIGHT - 8}" text-anchor="end"' if rising else f'x="{LEFT + 8}"'
+    lowest = HEIGHT - BOTTOM - 10
+    rows = range(len(names) - 1, -1, -1)
+    return [
+        f'<text class="{style}" {side} y="{lowest - 16 * row}">{escape(name)}</text>'
+        for style, row, name in zip(STYLES, rows, names, strict=False)
+    ]
 
 
 def _limits(spreads: Sequence[Spread]) -> tuple[float, float]:
