@@ -65,7 +65,7 @@ def main() -> None:
 def report(runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
     """Print and write what was measured so far."""
     summary = {
-        "what": f"{options.data.stem}: encoders learnt from the normal images alone",
+        "what": f"{options.data.stem}: encoders of one's own, {' and '.join(options.parts)}",
         "command": f"python benchmarks/pretraining.py --data {options.data.name} "
         f"--classes {' '.join(map(str, options.classes))} --steps {options.steps} --tested {options.tested} "
         f"--seed {options.seed} --parts {' '.join(options.parts)}{' --rotated' if options.rotated else ''} "
