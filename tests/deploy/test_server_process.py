@@ -139,11 +139,15 @@ def test_the_commands_of_the_page_run(limited: Running, bad: bytes, tmp_path: Pa
     assert (tmp_path / "overlay.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_whoever_calls_before_the_first_answer_is_not_turned_away() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5) as caller:
+        assert caller.getpeername() == listener.getsockname()
+
+
 def test_what_can_not_be_served(tmp_path: Path, model_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "parts.igd").write_bytes(b"no model")
     (tmp_path / "secret").write_bytes(b"\xff\xfe")
     with listen("127.0.0.1", 0) as taken:
-        taken.listen()
         port = str(taken.getsockname()[1])
         for arguments, said in (
             ([tmp_path / "parts.igd"], "parts.igd: "),
