@@ -1,7 +1,9 @@
 """Encoders of one's own: contrastive against scratch as pre-training goes on, and a distilled student against its teacher.
 
-python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 7 9 --rotated \\
-    --scratch docs/results/cifar10-scratch.json --out docs/results/pretraining.json
+python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 7 9 --steps 600 --rotated \\
+    --parts contrastive --scratch docs/results/cifar10-scratch.json --out docs/results/contrastive.json
+python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 --steps 600 \\
+    --parts distilled --scratch docs/results/cifar10-scratch.json --out docs/results/distilled.json
 """
 
 from __future__ import annotations
