@@ -18,6 +18,7 @@ from igd.method.em import TrainingState, generator
 from igd.pixelscale import PixelScale
 from igd.pretraining.features import FrozenBackbone
 from igd.progress import Progress
+from igd.rows import Rows
 from igd.scale import Scale
 
 AT_ONCE = 32  # images that the backbone looks at before progress is shown
@@ -40,17 +41,17 @@ def see(
     pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
 
     def look(doing: str, change: Change, wanted: list[Scale], learning: list[PixelScale], times: int = 1) -> dict[str, Tensor]:
-        seen_by: dict[str, list[Tensor]] = {scale.settings.name: [] for scale in wanted}
+        seen_by = {scale.settings.name: Rows() for scale in wanted}
         batches = times * torch.arange(len(pixels)).split(AT_ONCE)
         for indices in progress.track(batches, len(batches), f"looking at {doing}"):
             if stop():
                 raise stopped(saved)
             seen = frozen(change(pixels[indices]))
             for scale in wanted:
-                seen_by[scale.settings.name].append(scale.features_of(seen))
+                seen_by[scale.settings.name].add(scale.features_of(seen))
             for pixel_scale in learning:
                 pixel_scale.update(seen)
-        return {name: torch.cat(parts) for name, parts in seen_by.items()}
+        return {name: rows.all for name, rows in seen_by.items()}
 
     flipped = [scale for scale in trained if scale.settings.training.flip]
     plain = look("images", lambda images: images, trained, pixelwise)

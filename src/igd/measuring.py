@@ -14,6 +14,7 @@ from igd.looking import Look, heat_of, parts_of
 from igd.method.positions import PositionMoments
 from igd.pretraining.features import FrozenBackbone
 from igd.recipes import AnyScale, ScaleSettings
+from igd.rows import Rows
 from igd.scale import Scale
 
 FEWEST_TO_SPLIT = 8  # held-out images
@@ -46,37 +47,36 @@ def split_held_out(held_out: Tensor, settings: list[AnyScale], weighed: bool) ->
 def measure_scales(scales: list[Scale], frozen: FrozenBackbone | None, batches: Iterable[Tensor]) -> None:
     """Where normal images lie in each model's latent space, and which errors of reconstruction are usual at each place."""
     moments = [PositionMoments() for _ in scales]
-    latents: list[list[Tensor]] = [[] for _ in scales]
+    latents = [Rows() for _ in scales]
     for pixels in batches:
         seen = frozen(pixels) if frozen else None
         for scale, maps, latent in zip(scales, moments, latents, strict=True):
             maps.update(scale.look(pixels, seen).map[:, None])
             if scale.settings.patch is None:
-                latent.append(scale.latents(pixels, seen))
+                latent.add(scale.latents(pixels, seen))
     for scale, maps, latent in zip(scales, moments, latents, strict=True):
-        scale.measure(torch.cat(latent) if latent else None, maps)
+        scale.measure(latent.all if scale.settings.patch is None else None, maps)
 
 
 def measure_units(looks: Iterable[list[Look]]) -> tuple[list[Unit], list[Unit]]:
     """How far normal images stray in each part of the score, and in the peak of each scale's map."""
-    parts: list[Tensor] = []
-    peaks: list[Tensor] = []
+    parts, peaks = Rows(), Rows()
     for batch in looks:
-        parts.append(torch.stack([value for value, _ in parts_of(batch)], dim=1))
-        peaks.append(torch.stack([look.map.flatten(1).amax(dim=1) for look in batch], dim=1))
-    units, map_units = ([Unit.measured(column) for column in torch.cat(values).T] for values in (parts, peaks))
+        parts.add(torch.stack([value for value, _ in parts_of(batch)], dim=1))
+        peaks.add(torch.stack([look.map.flatten(1).amax(dim=1) for look in batch], dim=1))
+    units, map_units = ([Unit.measured(column) for column in rows.all.T] for rows in (parts, peaks))
     return units, map_units
 
 
 def calibrate(looks: Iterable[list[Look]], units: list[Unit] | None, map_units: list[Unit] | None, rate: float) -> Calibration:
     """Above a score of 1/2 an image is an alarm, at the accepted rate. (The paper's plain sum stays as it is.)"""
-    joints, peaks, usual = [], [], []
+    joints, peaks, usual = Rows(), Rows(), Rows()
     for batch in looks:
         heat = heat_of(batch, map_units).flatten(1)
-        joints.append(joint(parts_of(batch), units))
-        peaks.append(heat.amax(dim=1))
-        usual.append(heat.quantile(USUAL, dim=1))
-    values = torch.cat(joints)
+        joints.add(joint(parts_of(batch), units))
+        peaks.add(heat.amax(dim=1))
+        usual.add(heat.quantile(USUAL, dim=1))
+    values = joints.all
     alarming = ALARMING if units is None else threshold(values, rate)
     scores = values if units is None else squashed(values, alarming)
-    return Calibration(scores, torch.cat(peaks), float(torch.cat(usual).mean()), alarming)
+    return Calibration(scores, peaks.all, usual.all.mean().item(), alarming)

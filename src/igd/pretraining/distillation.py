@@ -17,6 +17,7 @@ from igd.pretraining.encoders import fresh_encoder, frozen
 from igd.pretraining.features import FrozenBackbone
 from igd.pretraining.fitting import fit_encoder
 from igd.progress import Progress
+from igd.rows import Rows
 
 MEASURED = 64  # images for the statistics of the normalisation layers
 AT_ONCE = 64  # images the teacher looks at before progress is shown
@@ -97,12 +98,12 @@ def teacher_vectors(
     saved: Checkpoint | None = None,
 ) -> Tensor:
     """What the teacher makes of every image, computed once: (n, features)."""
-    vectors = []
+    vectors = Rows()
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
         if stop():
             raise stopped(saved)
         vector = teacher(take(pixels, indices)).vector
         assert vector is not None
-        vectors.append(vector)
-    return torch.cat(vectors)
+        vectors.add(vector)
+    return vectors.all

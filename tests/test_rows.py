@@ -1,0 +1,22 @@
+"""Batches of rows become one tensor, in order, whatever their sizes."""
+
+import torch
+
+from igd.rows import FIRST, Rows
+
+
+def test_all_rows_in_order_beyond_the_first_room() -> None:
+    batches = [torch.rand(size, 3) for size in (5, 0, FIRST, 1, 3 * FIRST)]
+    rows = Rows()
+    for batch in batches:
+        rows.add(batch)
+    assert torch.equal(rows.all, torch.cat(batches))
+
+
+def test_rows_are_copies() -> None:
+    batch = torch.zeros(2)
+    rows = Rows()
+    rows.add(batch)
+    batch += 1
+    assert torch.equal(rows.all, torch.zeros(2))
+    assert len(Rows().all) == 0
