@@ -68,7 +68,7 @@ def test_measured_statistics_standardise_every_layer() -> None:
     outputs: list[torch.Tensor] = []
     for layer in encoder.modules():
         if isinstance(layer, Normalisation):
-            layer.register_forward_hook(lambda _, __, output: outputs.append(output))
+            layer.register_forward_hook(lambda _, __, output: outputs.append(output.clone()))  # what follows is in place
     with torch.no_grad():
         encoder(image)
     for output in outputs:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from igd.method.balance import share_latent
+from igd.method.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed, PointConvolution
 from igd.method.interpolation import interpolate_latents
 
 Stem = Literal["imagenet", "small"]
@@ -73,29 +74,15 @@ def normalise_by_batch(network: nn.Module) -> None:
             layer.by_batch = True
 
 
-class PointConvolution(nn.Conv2d):
-    """A 1x1 convolution with a stride: pixels are left out first, then convolved without one.
-
-    Left to the convolution, the stride makes oneDNN's backward pass write outside its memory for some shapes
-    (torch 2.13, 8 to 16 channels, a batch of 53): a crash, or worse, none.
-    """
-
-    def __init__(self, inside: int, outside: int, skip: int) -> None:
-        super().__init__(inside, outside, 1, bias=False)
-        self.skip = skip
-
-    def forward(self, feature: Tensor) -> Tensor:
-        return super().forward(feature[:, :, :: self.skip, :: self.skip])
-
-
 class Block(nn.Module):
     """ResNet's basic block, with torchvision's parameter names."""
 
     def __init__(self, inside: int, outside: int, stride: int, bias: bool) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
+        keeping = stride == 1
+        self.conv1 = KeepingConvolution(inside, outside) if keeping else nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
         self.bn1 = Normalisation(outside, bias)
-        self.conv2 = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
+        self.conv2 = KeepingConvolution(outside, outside)
         self.bn2 = Normalisation(outside, bias)
         self.downsample = None
         if stride != 1 or inside != outside:
@@ -103,8 +90,8 @@ class Block(nn.Module):
 
     def forward(self, feature: Tensor) -> Tensor:
         shortcut = feature if self.downsample is None else self.downsample(feature)
-        feature = F.relu(self.bn1(self.conv1(feature)))
-        return F.relu(self.bn2(self.conv2(feature)) + shortcut)
+        feature = F.relu(self.bn1(self.conv1(feature)), inplace=True)
+        return F.relu(self.bn2(self.conv2(feature)) + shortcut, inplace=True)
 
 
 class ReverseBlock(nn.Module):
@@ -112,9 +99,11 @@ class ReverseBlock(nn.Module):
 
     def __init__(self, inside: int, outside: int, stride: int, bias: bool) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inside, inside, 3, 1, 1, bias=False)
+        self.conv1 = KeepingConvolution(inside, inside)
         self.bn1 = Normalisation(inside, bias)
-        self.conv2 = nn.ConvTranspose2d(inside, outside, 3, stride, 1, output_padding=stride - 1, bias=False)
+        self.conv2: nn.ConvTranspose2d = KeepingTransposed(inside, outside)
+        if stride != 1:
+            self.conv2 = nn.ConvTranspose2d(inside, outside, 3, stride, 1, output_padding=stride - 1, bias=False)
         self.bn2 = Normalisation(outside, bias)
         self.upsample = None
         if stride != 1 or inside != outside:
@@ -123,8 +112,8 @@ class ReverseBlock(nn.Module):
 
     def forward(self, feature: Tensor) -> Tensor:
         shortcut = feature if self.upsample is None else self.upsample(feature)
-        feature = F.relu(self.bn1(self.conv1(feature)))
-        return F.relu(self.bn2(self.conv2(feature)) + shortcut)
+        feature = F.relu(self.bn1(self.conv1(feature)), inplace=True)
+        return F.relu(self.bn2(self.conv2(feature)) + shortcut, inplace=True)
 
 
 def stem_for(side: int) -> Stem:
@@ -161,7 +150,7 @@ class ResNet18(nn.Module):
 
     def maps(self, image: Tensor) -> list[Tensor]:
         """The output of every block, in order."""
-        feature, maps = self.maxpool(F.relu(self.bn1(self.conv1(image)))), []
+        feature, maps = self.maxpool(F.relu(self.bn1(self.conv1(image)), inplace=True)), []
         for stage in range(STAGES):
             for block in getattr(self, f"layer{stage + 1}"):
                 feature = block(feature)
@@ -213,18 +202,15 @@ class Decoder(nn.Module):
             stages += [ReverseBlock(inside, inside, 1, bias), ReverseBlock(inside, outside, stride, bias)]
             inside = outside
         self.stages = nn.Sequential(*stages)
-        if stem == "imagenet":
-            self.unpool: nn.Module = nn.Upsample(scale_factor=2)
-            self.image: nn.Module = nn.ConvTranspose2d(inside, channels, 7, 2, 3, output_padding=1, bias=bias)
-        else:
-            self.unpool = nn.Identity()
+        self.image: nn.ConvTranspose2d = EnlargingConvolution(inside, channels, bias)
+        if stem == "small":
             self.image = nn.ConvTranspose2d(inside, channels, 3, 2, 1, output_padding=1, bias=bias)
         _initialise(self)
         nn.init.normal_(self.image.weight, std=0.02)  # the first reconstructions are near the mean image
 
     def forward(self, latent: Tensor) -> Tensor:
         feature = F.relu(self.linear(latent)).unflatten(1, self.start)
-        reconstruction: Tensor = self.image(self.unpool(self.stages(feature)))
+        reconstruction: Tensor = self.image(self.stages(feature))
         return reconstruction
 
 
@@ -236,7 +222,7 @@ class Critic(nn.Module):
         layers: list[nn.Module] = []
         inside, outside = channels, width
         while side > 4:
-            layers += [nn.Conv2d(inside, outside, 3, 2, 1), nn.LeakyReLU(0.2)]
+            layers += [nn.Conv2d(inside, outside, 3, 2, 1), nn.LeakyReLU(0.2, inplace=True)]
             inside, outside, side = outside, min(2 * outside, 4 * width), (side + 1) // 2
         last = nn.Conv2d(inside, 1, 3, 1, 1)
         self.layers = nn.Sequential(*layers, last)

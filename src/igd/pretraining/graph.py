@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, fx, nn
 
-from igd.method.networks import Normalisation, PointConvolution
+from igd.method.convolutions import KeepingConvolution, PointConvolution
+from igd.method.networks import Normalisation
 from igd.pretraining.efficientnet import SameConv2d
 
 OPSET = 18
@@ -133,6 +134,7 @@ def _mean(node: fx.Node, weights: list[onnx.TensorProto]) -> onnx.NodeProto:
 _LAYERS: dict[type, Callable[..., onnx.NodeProto]] = {
     SameConv2d: _convolution,
     PointConvolution: _convolution,
+    KeepingConvolution: _convolution,
     nn.Conv2d: _convolution,
     Normalisation: _normalisation,
     nn.MaxPool2d: _largest,
