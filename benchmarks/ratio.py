@@ -7,8 +7,8 @@ from collections.abc import Callable
 from statistics import median
 
 
-def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 9) -> float:
-    """Median time of each over alternating rounds; prints and returns how many times faster ours is."""
+def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 9) -> dict[str, float]:
+    """Median milliseconds of each over alternating rounds, and how many times faster ours is: printed and returned."""
     ours(), theirs()  # warm up
     times: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(rounds):
@@ -16,6 +16,6 @@ def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object],
             started = time.perf_counter()
             run()
             times[which].append(time.perf_counter() - started)
-    one, other = median(times["ours"]), median(times["theirs"])
-    print(f"{name:<52} {one * 1e3:9.1f} ms {other * 1e3:9.1f} ms   {other / one:5.2f} x")
-    return other / one
+    one, other = 1e3 * median(times["ours"]), 1e3 * median(times["theirs"])
+    print(f"{name:<52} {one:9.1f} ms {other:9.1f} ms   {other / one:5.2f} x", flush=True)
+    return {"ours_ms": round(one, 1), "theirs_ms": round(other, 1), "ratio": round(other / one, 2)}

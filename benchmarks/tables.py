@@ -178,8 +178,15 @@ def exported_table(result: dict[str, Any]) -> str:
 
 
 def costs_table(result: dict[str, Any]) -> str:
-    rows = [[name, cost["median"], cost["least"]] for name, cost in result["ms_an_image"].items()]
-    return table(("what", "median, ms", "least, ms"), rows)
+    costs = result["ms_an_image"]
+    least = costs["lite0, ONNX Runtime"]["median"]
+    rows = [[name, cost["median"], cost["least"], f"{cost['median'] / least:.2f}"] for name, cost in costs.items()]
+    return table(("what", "median, ms", "least, ms", "median / that of Lite0 in ONNX Runtime"), rows)
+
+
+def ratios_table(result: dict[str, Any]) -> str:
+    rows = [[name, row["ours_ms"], row["theirs_ms"], f"{row['ratio']:.2f}"] for name, row in result["ratios"].items()]
+    return table(("what", "ours, ms", "plain, ms", "times faster"), rows)
 
 
 def served_table(result: dict[str, Any]) -> str:
@@ -243,6 +250,7 @@ TABLES = {  # by the key that a result of each kind has
     "audits": audits_table,
     "encoders": encoders_table,
     "ms_an_image": costs_table,
+    "ratios": ratios_table,
     "exported": exported_table,
     "served": served_table,
     "growth": growth_table,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from igd.checkpoint import Checkpoint, restore_state, state_tensors, stopped
-from igd.data.pixels import shifted
+from igd.data.pixels import moved
 from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.health import snapshot
@@ -57,10 +57,11 @@ def see(
     plain = look("images", lambda images: images, trained, pixelwise)
     turned = look("mirror images", lambda images: images.flip(-1), flipped, []) if flipped else {}
     for pixel_scale in pixelwise:
-        again = pixel_scale.settings.enough // len(pixels) - 1
+        settings = pixel_scale.settings
+        again = settings.enough // len(pixels) - 1
         if again > 0:
-            shift = partial(shifted, most=pixel_scale.settings.shift, chance=generator(0, "shift"))
-            look("shifted images", shift, [], [pixel_scale], again)
+            move = partial(moved, shift=settings.shift, turn=settings.turn, chance=generator(0, "move"))
+            look("moved images", move, [], [pixel_scale], again)
         pixel_scale.finish()
     return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
 

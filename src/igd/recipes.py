@@ -46,8 +46,9 @@ class PixelSettings:
     borrowed: float = 0.25  # share of its neighbours' covariance in that of a cell of positions
     shared: float = 0.03  # share of the whole image's
     ridge: float = 0.001  # added to the variance of each feature, in units of their mean
-    enough: int = 200  # images; a smaller set is seen again, a little shifted, as long as it stays below this number
-    shift: int = 4  # pixels, at most, along each axis
+    enough: int = 300  # images; a smaller set is seen again, a little moved, as long as it stays below this number
+    shift: float = 4.0  # pixels, at most, along each axis
+    turn: float = 10.0  # degrees, at most
     steadied: float = 0.5  # power of an image's own unrest that its distances are divided by; 0: none
     smoothing: float = 4.0  # of the map: sigma of a Gaussian, in pixels of the model's image
 

@@ -1,10 +1,13 @@
 """Patches cut out and laid over are the image again."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, normalise, shifted
+from igd.data.pixels import PatchSamples, all_patches, lay_over, mirrored, moved, normalise
 
 
 def test_range_is_the_papers() -> None:
@@ -59,15 +62,31 @@ def test_mirrored_margin_is_numpys() -> None:
     assert torch.equal(mirrored(pixels, 0), pixels)
 
 
-def test_shifted_images_are_the_same_but_for_where_they_are() -> None:
-    pixels = torch.randint(0, 256, (6, 3, 12, 16), dtype=torch.uint8)
-    moved = shifted(pixels, 2, torch.Generator().manual_seed(1))
-    for one, other in zip(pixels, moved, strict=True):
-        places = [
-            (down, right)
-            for down in range(-2, 3)
-            for right in range(-2, 3)
-            if torch.equal(other[:, 2:-2, 2:-2], one[:, 2 + down : 10 + down, 2 + right : 14 + right])
-        ]
-        assert len(places) == 1
-    assert torch.equal(shifted(pixels, 0, torch.Generator()), pixels)
+def test_moved_images_are_turned_and_shifted_by_no_more_than_asked() -> None:
+    """Where a spot lies: as far from the middle as before if images are turned, and within the shift if they are not."""
+    side, place = 64, torch.tensor([48.0, 40.0])  # row and column
+    rows, columns = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
+    spot = 200 * torch.exp(-((rows - place[0]) ** 2 + (columns - place[1]) ** 2) / 18)
+    pixels = spot.round().to(torch.uint8).expand(20, 1, side, side)
+
+    def places(images: torch.Tensor) -> torch.Tensor:
+        weight = images[:, 0].double()
+        return torch.stack([(weight * axis).sum(dim=(1, 2)) / weight.sum(dim=(1, 2)) for axis in (rows, columns)], dim=1)
+
+    def around_middle(place: torch.Tensor) -> torch.Tensor:
+        return place - (side - 1) / 2
+
+    by = places(moved(pixels, 3, 0, torch.Generator().manual_seed(1))) - place
+    assert (by.abs() < 3.1).all()
+    assert (by.abs().amax(dim=0) > 2).all()
+    turned = around_middle(places(moved(pixels, 0, 10, torch.Generator().manual_seed(1))))
+    torch.testing.assert_close(turned.norm(dim=1), around_middle(place).norm().double().expand(20), rtol=0, atol=0.2)
+    cosine = F.cosine_similarity(turned, around_middle(place).double()[None])
+    assert math.cos(math.radians(10.2)) < cosine.min() < math.cos(math.radians(7))
+
+
+def test_moved_images_have_no_gaps_and_may_stay_where_they_are() -> None:
+    pixels = torch.randint(0, 256, (4, 3, 16, 16), dtype=torch.uint8)
+    assert torch.equal(moved(pixels, 0, 0, torch.Generator()), pixels)
+    plain = torch.full((4, 3, 16, 16), 77, dtype=torch.uint8)
+    assert torch.equal(moved(plain, 5, 30, torch.Generator()), plain)

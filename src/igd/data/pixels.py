@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -65,13 +67,17 @@ def mirrored(pixels: Tensor, margin: int) -> Tensor:
     return pixels
 
 
-def shifted(pixels: Tensor, most: int, chance: torch.Generator) -> Tensor:
-    """Images (b, c, h, w), each moved by up to `most` pixels along both axes; its edge is repeated where it leaves a gap."""
-    height, width = pixels.shape[2:]
-    down, right = torch.randint(-most, most + 1, (2, len(pixels), 1), generator=chance)
-    rows, columns = (torch.arange(height) + down).clamp(0, height - 1), (torch.arange(width) + right).clamp(0, width - 1)
-    across = torch.arange(pixels.shape[1]).view(1, -1, 1, 1)
-    return pixels[torch.arange(len(pixels)).view(-1, 1, 1, 1), across, rows[:, None, :, None], columns[:, None, None, :]]
+def moved(pixels: Tensor, shift: float, turn: float, chance: torch.Generator) -> Tensor:
+    """Square images (b, c, side, side), each turned by up to `turn` degrees and shifted by up to `shift` pixels along each axis.
+
+    Its edge is repeated where that leaves a gap.
+    """
+    across, down, angle = 2 * torch.rand(3, len(pixels), generator=chance) - 1
+    cos, sin = torch.cos(angle * math.radians(turn)), torch.sin(angle * math.radians(turn))
+    unit = 2 * shift / pixels.shape[-1]  # of affine_grid, in which a side is 2 long
+    affine = torch.stack([torch.stack([cos, -sin, unit * across], dim=1), torch.stack([sin, cos, unit * down], dim=1)], dim=1)
+    grid = F.affine_grid(affine, list(pixels.shape), align_corners=False)
+    return F.grid_sample(pixels.float(), grid, padding_mode="border", align_corners=False).round().to(torch.uint8)
 
 
 def lay_over(maps: Tensor, stride: int) -> Tensor:
