@@ -68,7 +68,7 @@ def mirrored(pixels: Tensor, margin: int) -> Tensor:
 
 
 def moved(pixels: Tensor, shift: float, turn: float, chance: torch.Generator) -> Tensor:
-    """Square images (b, c, side, side), each turned by up to `turn` degrees and shifted by up to `shift` pixels along each axis.
+    """Square images (b, c, side, side), each turned by up to `turn` degrees and shifted by up to `shift` pixels an axis.
 
     Its edge is repeated where that leaves a gap.
     """
