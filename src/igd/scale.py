@@ -119,6 +119,7 @@ class Scale:
             spread = torch.linspace(0, len(samples) - 1, min(CHECKED, len(samples))).long()
             image, seen = samples[spread], samples.seen(spread)
             warnings += check_decoder(self.autoencoder, image, image if seen is None else seen, setting)
+        self.autoencoder.requires_grad_(False)
         return warnings
 
     def measure(self, latent: Tensor | None, maps: PositionMoments) -> None:
@@ -151,7 +152,7 @@ class Scale:
             self.autoencoder = self.build()
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if name.startswith("weights.")}
         load_weights(self.autoencoder, weights, path)
-        self.autoencoder = in_fast_layout(self.autoencoder)
+        self.autoencoder = in_fast_layout(self.autoencoder).requires_grad_(False)
         mean, variance, radius = (tensors[name] for name in ("mean", "variance", "radius"))
         if mean.shape != (self.latent_size,) or variance.shape != () or radius.shape != ():
             raise ValueError(f"the descriptor of the {self.settings.name} model has the wrong shape")

@@ -30,7 +30,7 @@ class PointConvolution(nn.Conv2d):
 
 
 class KeepingConvolution(nn.Conv2d):
-    """A 3x3 convolution that keeps the size of the map; in training, on a map of 2 x 2, a matrix product.
+    """A 3x3 convolution that keeps the size of the map; on a map of 2 x 2, while it learns, a matrix product.
 
     There 20 of the 36 products of each channel pair are with the padding, and a step takes 2 to 4 times as long.
     """
@@ -39,7 +39,7 @@ class KeepingConvolution(nn.Conv2d):
         super().__init__(inside, outside, 3, 1, 1, bias=False)
 
     def forward(self, feature: Tensor) -> Tensor:
-        if not _dense(feature):
+        if not _dense(feature, self.weight):
             return super().forward(feature)
         seen = feature.permute(0, 2, 3, 1).flatten(1)
         made = F.linear(seen, _between_positions(self.weight))
@@ -53,7 +53,7 @@ class KeepingTransposed(nn.ConvTranspose2d):
         super().__init__(inside, outside, 3, 1, 1, bias=False)
 
     def forward(self, feature: Tensor, output_size: list[int] | None = None) -> Tensor:
-        if not _dense(feature):
+        if not _dense(feature, self.weight):
             return super().forward(feature, output_size)
         made = feature.contiguous().flatten(1) @ _between_positions(self.weight)
         return made.view(len(feature), *TINY, -1).permute(0, 3, 1, 2)
@@ -75,9 +75,9 @@ class EnlargingConvolution(nn.ConvTranspose2d):
         return F.pixel_shuffle(F.conv2d(feature, kernel.contiguous(memory_format=torch.channels_last), bias, padding=1), 4)
 
 
-def _dense(feature: Tensor) -> bool:
-    """Scoring keeps to the convolution: for one image it is faster, and an exporter knows it by name."""
-    return torch.is_grad_enabled() and feature.shape[-2:] == TINY
+def _dense(feature: Tensor, weight: Tensor) -> bool:
+    """Weights that have learnt keep to the convolution: for one image it is faster, and an exporter knows it by name."""
+    return weight.requires_grad and feature.shape[-2:] == TINY
 
 
 def _between_positions(weight: Tensor) -> Tensor:
