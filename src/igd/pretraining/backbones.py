@@ -131,7 +131,7 @@ def prepared(pixels: Tensor, kind: Kind, side: int) -> Tensor:
     """8-bit pixels (b, 1 or 3, h, w) as the network wants them: colour, of this side, normalised."""
     image = pixels.float()
     if side != image.shape[-1]:
-        image = resize(image, (side, side), "bicubic").clamp(0, 255)
+        image = resize(image, (side, side), "bicubic").clamp_(0, 255)
     image = image.expand(-1, 3, -1, -1)
     mean, std = (torch.tensor(values, device=image.device).view(1, 3, 1, 1) * 255 for values in (kind.mean, kind.std))
-    return (image - mean) / std
+    return (image - mean).div_(std)
