@@ -179,14 +179,14 @@ def exported_table(result: dict[str, Any]) -> str:
 
 def costs_table(result: dict[str, Any]) -> str:
     costs = result["ms_an_image"]
-    least = costs["lite0, ONNX Runtime"]["median"]
-    rows = [[name, cost["median"], cost["least"], f"{cost['median'] / least:.2f}"] for name, cost in costs.items()]
+    alone = costs["lite0, ONNX Runtime"]["median"]
+    rows = [[name, cost["median"], cost["least"], f"{cost['median'] / alone:.2f}"] for name, cost in costs.items()]
     return table(("what", "median, ms", "least, ms", "median / that of Lite0 in ONNX Runtime"), rows)
 
 
 def ratios_table(result: dict[str, Any]) -> str:
     rows = [[name, row["ours_ms"], row["theirs_ms"], f"{row['ratio']:.2f}"] for name, row in result["ratios"].items()]
-    return table(("what", "ours, ms", "plain, ms", "times faster"), rows)
+    return table(("what", "ours, ms", "plain, ms", "times as fast"), rows)
 
 
 def served_table(result: dict[str, Any]) -> str:

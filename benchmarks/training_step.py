@@ -1,7 +1,8 @@
 """Training steps of the paper: ours against plain ones, at the same mathematics.
 
 Plain is what the paper's equations suggest in PyTorch as it comes: encode and decode, and for the critic encode and decode
-again; the library's convolutions, also for MS-SSIM; memory layout and Adam as they are by default. Both start from the same
+again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory layout and Adam as they are by default. (Activations in
+place and strides of 1x1 convolutions are as in ours.) Both start from the same
 weights; tests/method/test_convolutions.py compares the layers, in which alone their networks differ.
 
 python benchmarks/training_step.py --out docs/results/training-step.json
@@ -50,7 +51,7 @@ class Images:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -33,6 +33,13 @@ def test_saved_and_loaded_equals_the_original(fitted: IGD, saved: Path) -> None:
         np.testing.assert_array_equal(one.map, other.map)
 
 
+def test_what_has_learnt_is_frozen(fitted: IGD, saved: Path) -> None:
+    for detector in (fitted, IGD.load(saved)):
+        weights = [weight for scale in detector.scales_ for weight in scale.autoencoder.parameters()]
+        assert weights
+        assert not any(weight.requires_grad for weight in weights)
+
+
 def test_saving_twice_gives_the_same_bytes(fitted: IGD, saved: Path) -> None:
     first = saved.read_bytes()
     IGD.load(saved).save(saved)

@@ -1,12 +1,13 @@
 """Batches of rows become one tensor, in order, whatever their sizes."""
 
+import pytest
 import torch
 
 from igd.rows import FIRST, Rows
 
 
 def test_all_rows_in_order_beyond_the_first_room() -> None:
-    batches = [torch.rand(size, 3) for size in (5, 0, FIRST, 1, 3 * FIRST)]
+    batches = [torch.rand(size, 3) for size in (0, 5, 0, FIRST, 1, 3 * FIRST)]
     rows = Rows()
     for batch in batches:
         rows.add(batch)
@@ -19,4 +20,8 @@ def test_rows_are_copies() -> None:
     rows.add(batch)
     batch += 1
     assert torch.equal(rows.all, torch.zeros(2))
-    assert len(Rows().all) == 0
+
+
+def test_no_rows_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match="no rows"):
+        _ = Rows().all

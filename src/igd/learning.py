@@ -36,17 +36,22 @@ def see(
     stop: Stop,
     saved: Checkpoint | None = None,
 ) -> dict[str, Tensor]:
-    """Look at every image once: pixel scales learn on the way, of the others' features (and mirrored ones) a tensor each."""
+    """Look at every image: pixel scales learn on the way, of the others' features (and mirrored ones) a tensor each.
+
+    Once is enough, but for sets so small that a pixel scale looks again at turned and shifted copies.
+    """
     trained = [scale for scale in scales if isinstance(scale, Scale)]
     pixelwise = [scale for scale in scales if isinstance(scale, PixelScale)]
 
-    def look(doing: str, change: Change, wanted: list[Scale], learning: list[PixelScale], times: int = 1) -> dict[str, Tensor]:
+    def look(
+        doing: str, change: Change, wanted: list[Scale], learning: list[PixelScale], copies: int = 0
+    ) -> dict[str, Tensor]:
         seen_by = {scale.settings.name: Rows() for scale in wanted}
-        batches = times * torch.arange(len(pixels)).split(AT_ONCE)
+        batches = max(1, copies) * torch.arange(len(pixels)).split(AT_ONCE)
         for indices in progress.track(batches, len(batches), f"looking at {doing}"):
             if stop():
                 raise stopped(saved)
-            seen = frozen(change(pixels[indices]))
+            seen = frozen(change(pixels[indices]), remember=not copies)
             for scale in wanted:
                 seen_by[scale.settings.name].add(scale.features_of(seen))
             for pixel_scale in learning:
@@ -55,15 +60,15 @@ def see(
 
     flipped = [scale for scale in trained if scale.settings.training.flip]
     plain = look("images", lambda images: images, trained, pixelwise)
-    turned = look("mirror images", lambda images: images.flip(-1), flipped, []) if flipped else {}
+    mirrored = look("mirror images", lambda images: images.flip(-1), flipped, []) if flipped else {}
     for pixel_scale in pixelwise:
         settings = pixel_scale.settings
         again = settings.enough // len(pixels) - 1
         if again > 0:
             move = partial(moved, shift=settings.shift, turn=settings.turn, chance=generator(0, "move"))
-            look("moved images", move, [], [pixel_scale], again)
+            look("turned and shifted images", move, [], [pixel_scale], again)
         pixel_scale.finish()
-    return {**plain, **{f"{name} mirrored": value for name, value in turned.items()}}
+    return {**plain, **{f"{name} mirrored": value for name, value in mirrored.items()}}
 
 
 def train_scale(

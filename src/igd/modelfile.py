@@ -201,7 +201,7 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _settings(described: dict[str, Any]) -> AnyScale:
     if "training" not in described:
-        return PixelSettings(**described)
+        return PixelSettings(**{"turn": 0.0, **described})  # which older files don't have
     training = described["training"]
     similarity = described["similarity"]
     return ScaleSettings(

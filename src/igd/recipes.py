@@ -46,7 +46,7 @@ class PixelSettings:
     borrowed: float = 0.25  # share of its neighbours' covariance in that of a cell of positions
     shared: float = 0.03  # share of the whole image's
     ridge: float = 0.001  # added to the variance of each feature, in units of their mean
-    enough: int = 300  # images; a smaller set is seen again, a little moved, as long as it stays below this number
+    enough: int = 300  # images; a set is seen again, a little moved, as often as makes no more of them
     shift: float = 4.0  # pixels, at most, along each axis
     turn: float = 10.0  # degrees, at most
     steadied: float = 0.5  # power of an image's own unrest that its distances are divided by; 0: none

@@ -119,7 +119,7 @@ class Scale:
             spread = torch.linspace(0, len(samples) - 1, min(CHECKED, len(samples))).long()
             image, seen = samples[spread], samples.seen(spread)
             warnings += check_decoder(self.autoencoder, image, image if seen is None else seen, setting)
-        self.autoencoder.requires_grad_(False)
+        self.autoencoder.requires_grad_(False)  # from here on it scores, by the library's convolutions
         return warnings
 
     def measure(self, latent: Tensor | None, maps: PositionMoments) -> None:

@@ -78,11 +78,14 @@ def test_moved_images_are_turned_and_shifted_by_no_more_than_asked() -> None:
 
     by = places(moved(pixels, 3, 0, torch.Generator().manual_seed(1))) - place
     assert (by.abs() < 3.1).all()
-    assert (by.abs().amax(dim=0) > 2).all()
+    assert (by.amax(dim=0) > 2).all()
+    assert (by.amin(dim=0) < -2).all()
     turned = around_middle(places(moved(pixels, 0, 10, torch.Generator().manual_seed(1))))
     torch.testing.assert_close(turned.norm(dim=1), around_middle(place).norm().double().expand(20), rtol=0, atol=0.2)
     cosine = F.cosine_similarity(turned, around_middle(place).double()[None])
     assert math.cos(math.radians(10.2)) < cosine.min() < math.cos(math.radians(7))
+    aside = turned[:, 0] * around_middle(place)[1] - turned[:, 1] * around_middle(place)[0]
+    assert aside.min() < 0 < aside.max()
 
 
 def test_moved_images_have_no_gaps_and_may_stay_where_they_are() -> None:

@@ -6,7 +6,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from igd.method.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed, PointConvolution
+from igd.method import convolutions
+from igd.method.convolutions import (
+    EnlargingConvolution,
+    KeepingConvolution,
+    KeepingTransposed,
+    PointConvolution,
+    _between_positions,
+)
 
 PAIRS: dict[str, tuple[nn.Module, nn.Module, int]] = {
     "2 x 2": (KeepingConvolution(3, 5), nn.Conv2d(3, 5, 3, 1, 1, bias=False), 2),
@@ -27,6 +34,17 @@ PAIRS: dict[str, tuple[nn.Module, nn.Module, int]] = {
 }
 
 
+@pytest.mark.parametrize("layer", [KeepingConvolution(3, 5), KeepingTransposed(3, 5)])
+@pytest.mark.parametrize(("side", "learning", "times"), [(2, True, 1), (2, False, 0), (4, True, 0)])
+def test_a_tiny_map_is_a_matrix_product_while_weights_learn(
+    layer: nn.Module, side: int, learning: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Tensor] = []
+    monkeypatch.setattr(convolutions, "_between_positions", lambda weight: made.append(weight) or _between_positions(weight))
+    deepcopy(layer).requires_grad_(learning)(torch.rand(2, 3, side, side))
+    assert len(made) == times
+
+
 def value_and_gradients(layer: nn.Module, feature: Tensor) -> list[Tensor]:
     feature = feature.clone(memory_format=torch.preserve_format).requires_grad_()
     value = layer(feature)
@@ -38,7 +56,7 @@ def value_and_gradients(layer: nn.Module, feature: Tensor) -> list[Tensor]:
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_same_as_the_librarys(name: str, layout: torch.memory_format) -> None:
     ours, theirs, side = PAIRS[name]
-    ours, theirs = ours.double(), theirs.double()
+    ours, theirs = deepcopy(ours).double().to(memory_format=layout), theirs.double()
     for own, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         other.data.copy_(own.data)
     feature = torch.rand(2, 3, side, side, dtype=torch.float64).contiguous(memory_format=layout)

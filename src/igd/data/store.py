@@ -23,7 +23,7 @@ from torch import Tensor
 from igd.errors import UserError
 from igd.files import make_folder
 
-HELD = 2**29  # bytes of pixels held in memory: training at 256 pixels takes 1.2 GB beside them, and 2 GB should do for all
+HELD = 2**29  # bytes of pixels held in memory: training at 256 pixels takes 1 GB beside them, and 2 GB should do for all
 CACHE = "IGD_CACHE"  # environment variable: the folder for pixels that don't fit; by default the system's for temporary files
 
 Square = NDArray[np.uint8]  # an image at the model's size, (side, side) or (side, side, 3)

@@ -1,6 +1,7 @@
 """Convolutions whose sums are taken in another order, where PyTorch's own are slow on a CPU, or wrong.
 
-Each has the parameters, the names and the result of the layer it stands for (benchmarks/training_step.py measures the gain).
+Each has the parameters, their names and the result of the layer it stands for; benchmarks/training_step.py measures what they,
+and everything else, gain in a step of training.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class PointConvolution(nn.Conv2d):
 class KeepingConvolution(nn.Conv2d):
     """A 3x3 convolution that keeps the size of the map; on a map of 2 x 2, while it learns, a matrix product.
 
-    There 20 of the 36 products of each channel pair are with the padding, and a step takes 2 to 4 times as long.
+    There 20 of the 36 products of each pair of channels are with the padding.
     """
 
     def __init__(self, inside: int, outside: int) -> None:
@@ -43,7 +44,7 @@ class KeepingConvolution(nn.Conv2d):
             return super().forward(feature)
         seen = feature.permute(0, 2, 3, 1).flatten(1)
         made = F.linear(seen, _between_positions(self.weight))
-        return made.view(len(feature), -1, *TINY).contiguous(memory_format=torch.channels_last)
+        return made.view(len(feature), self.out_channels, *TINY).contiguous(memory_format=torch.channels_last)
 
 
 class KeepingTransposed(nn.ConvTranspose2d):
@@ -56,7 +57,7 @@ class KeepingTransposed(nn.ConvTranspose2d):
         if not _dense(feature, self.weight):
             return super().forward(feature, output_size)
         made = feature.contiguous().flatten(1) @ _between_positions(self.weight)
-        return made.view(len(feature), *TINY, -1).permute(0, 3, 1, 2)
+        return made.view(len(feature), *TINY, self.out_channels).permute(0, 3, 1, 2)
 
 
 class EnlargingConvolution(nn.ConvTranspose2d):
@@ -77,12 +78,12 @@ class EnlargingConvolution(nn.ConvTranspose2d):
 
 def _dense(feature: Tensor, weight: Tensor) -> bool:
     """Weights that have learnt keep to the convolution: for one image it is faster, and an exporter knows it by name."""
-    return weight.requires_grad and feature.shape[-2:] == TINY
+    return weight.requires_grad and weight.device.type == "cpu" and feature.shape[-2:] == TINY
 
 
 def _between_positions(weight: Tensor) -> Tensor:
-    """Which weight joins each position of a tiny map with each: (o, i, 3, 3) -> (4 o, 4 i), of 16 the 9 there are."""
-    pairs = weight.permute(0, 2, 3, 1).flatten(1, 2).index_select(1, _taps().to(weight.device))
+    """The weight between each two positions of a tiny map: (m, n, 3, 3) -> (4 m, 4 n); some weights join several pairs."""
+    pairs = weight.permute(0, 2, 3, 1).flatten(1, 2).index_select(1, _taps())
     return pairs.view(4 * weight.shape[0], 4 * weight.shape[1])
 
 

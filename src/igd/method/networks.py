@@ -101,9 +101,11 @@ class ReverseBlock(nn.Module):
         super().__init__()
         self.conv1 = KeepingConvolution(inside, inside)
         self.bn1 = Normalisation(inside, bias)
-        self.conv2: nn.ConvTranspose2d = KeepingTransposed(inside, outside)
-        if stride != 1:
-            self.conv2 = nn.ConvTranspose2d(inside, outside, 3, stride, 1, output_padding=stride - 1, bias=False)
+        self.conv2: nn.ConvTranspose2d = (
+            KeepingTransposed(inside, outside)
+            if stride == 1
+            else nn.ConvTranspose2d(inside, outside, 3, stride, 1, output_padding=stride - 1, bias=False)
+        )
         self.bn2 = Normalisation(outside, bias)
         self.upsample = None
         if stride != 1 or inside != outside:
@@ -202,9 +204,11 @@ class Decoder(nn.Module):
             stages += [ReverseBlock(inside, inside, 1, bias), ReverseBlock(inside, outside, stride, bias)]
             inside = outside
         self.stages = nn.Sequential(*stages)
-        self.image: nn.ConvTranspose2d = EnlargingConvolution(inside, channels, bias)
-        if stem == "small":
-            self.image = nn.ConvTranspose2d(inside, channels, 3, 2, 1, output_padding=1, bias=bias)
+        self.image: nn.ConvTranspose2d = (
+            EnlargingConvolution(inside, channels, bias)
+            if stem == "imagenet"
+            else nn.ConvTranspose2d(inside, channels, 3, 2, 1, output_padding=1, bias=bias)
+        )
         _initialise(self)
         nn.init.normal_(self.image.weight, std=0.02)  # the first reconstructions are near the mean image
 

@@ -40,9 +40,9 @@ class FrozenBackbone:
         self.graph = FrozenGraph(self.view)
         self.memory: FeatureMemory | None = None
 
-    def __call__(self, pixels: Tensor) -> Seen:
-        """What it sees in images (b, channels, h, w)."""
-        outputs = self.memory(pixels, self._outputs) if self.memory else self._outputs(pixels)
+    def __call__(self, pixels: Tensor, remember: bool = True) -> Seen:
+        """What it sees in images (b, channels, h, w); those that nobody will show again need not be remembered."""
+        outputs = self.memory(pixels, self._outputs) if self.memory and remember else self._outputs(pixels)
         return self._seen(outputs, colour=pixels.shape[1] == 3)
 
     def traced(self, pixels: Tensor) -> Seen:
