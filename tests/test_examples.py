@@ -67,7 +67,7 @@ def test_train_export_and_serve(run: Run, place: Path) -> None:
 
 def test_score_array(run: Run) -> None:
     said = run("score_array.py")
-    normal, patched = map(float, re.search(r"decision_function \[ *(\S+) +(\S+?)\]", said).groups())
+    normal, patched = map(float, re.search(r"decision_function \[ *(\S+) +(\S+?) *\]", said).groups())
     assert normal > 0 > patched
     row, column = map(int, re.search(r"row (\d+), column (\d+); anomalous: True", said).groups())
     assert 192 // 3 <= row < 192 // 2
