@@ -1,9 +1,9 @@
 """Training steps of the paper: ours against plain ones, at the same mathematics.
 
 Plain is what the paper's equations suggest in PyTorch as it comes: encode and decode, and for the critic encode and decode
-again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory layout and Adam as they are by default. (Activations in
-place and strides of 1x1 convolutions are as in ours.) Both start from the same
-weights; tests/method/test_convolutions.py compares the layers, in which alone their networks differ.
+again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory layout and Adam as they are by default. Activations in
+place and strides of 1x1 convolutions are as in ours. Both start from the same weights;
+tests/method/test_convolutions.py compares the layers, in which alone their networks differ.
 
 python benchmarks/training_step.py --out docs/results/training-step.json
 """
@@ -56,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     ratios = {}
-    print(f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   faster")
+    print(f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   times as fast")
     for name, side, width, batch, setting in (
         ("32 x 32, width 64 as in the paper, batch 64", 32, 64, 64, PATCH),
         ("256 x 256, width 64 as in the paper, batch 4", 256, 64, 4, WHOLE_IMAGE),

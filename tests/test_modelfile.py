@@ -1,6 +1,7 @@
 """The .igd file: what goes in comes out, and nothing else gets in."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from safetensors.torch import save_file
 
 from igd import IGD
 from igd.errors import UserError
+from igd.modelfile import _settings
+from igd.recipes import PixelSettings
 
 
 @pytest.fixture
@@ -38,6 +41,12 @@ def test_what_has_learnt_is_frozen(fitted: IGD, saved: Path) -> None:
         weights = [weight for scale in detector.scales_ for weight in scale.autoencoder.parameters()]
         assert weights
         assert not any(weight.requires_grad for weight in weights)
+
+
+def test_images_of_an_older_file_were_never_turned() -> None:
+    older = {name: value for name, value in asdict(PixelSettings()).items() if name != "turn"}
+    assert _settings(older) == PixelSettings(turn=0.0)
+    assert _settings(asdict(PixelSettings())) == PixelSettings()
 
 
 def test_saving_twice_gives_the_same_bytes(fitted: IGD, saved: Path) -> None:

@@ -2,7 +2,8 @@
 
 Each works on rows and on columns alike, so it is two matrix products, `rows @ image @ columns.T`. On a CPU that is several
 times as fast as depthwise convolution, pooling or interpolation (benchmarks/similarity.py), needs no padding mode, and
-filters that follow each other are one matrix.
+filters that follow each other are one matrix. Where an image grows or shrinks, most of that matrix is 0, and `resize`
+multiplies by the blocks of it that are not.
 """
 
 from __future__ import annotations
