@@ -95,12 +95,12 @@ def report(rows: list[dict[str, float]], options: argparse.Namespace) -> None:
 
 
 def picture(rows: list[dict[str, Any]]) -> str:
-    """Time and memory, each as a share of what the largest number of images takes, over the number of images."""
+    """Time and memory, each as a share of the most that any run took, over the number of images."""
     from igd.benchmark.curves import standing_alone
     from igd.evaluation.figures import LEFT, TOP, Axes
 
     images = [row["images"] for row in rows]
-    axes = Axes("training images", "share of the largest run's", (0, max(images)), (0, 1.05), "growth of time and memory")
+    axes = Axes("training images", "share of the most", (0, max(images)), (0, 1.05), "growth of time and memory")
     shapes = []
     for number, (style, name, unit) in enumerate((("a", "seconds", "s"), ("b", "peak_mb", "MB"))):
         most = max(row[name] for row in rows)
