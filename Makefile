@@ -9,15 +9,17 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/igd demo
 
-# Two processes of one thread are faster here than one process of two.
-test: $(READY) browser
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests src -n 2 --dist loadgroup
+# Two processes of one thread are faster here than one process of two. The tests of the page need a
+# browser (make browser); without one they are skipped and say so.
+test: $(READY)
+	SE_AVOID_STATS=true OMP_NUM_THREADS=1 $(BIN)/pytest tests src -n 2 --dist loadgroup
 
-# The page is tested in a real browser; where it can't be installed, those tests are skipped and say so.
+# Chromium and its driver from the distribution's packages (Debian, Ubuntu), for the tests of the page.
 browser:
-	@command -v chromedriver >/dev/null || \
-	{ test "$$(id -u)" = 0 && apt-get install -qq -y chromium chromium-driver >/dev/null 2>&1; } || \
-	echo "no chromedriver: the tests of the page will be skipped"
+	@if command -v chromedriver >/dev/null; then echo "browser: $$(command -v chromedriver) is there"; \
+	elif test "$$(id -u)" != 0; then echo "browser: not root; run: sudo apt-get install chromium chromium-driver"; exit 1; \
+	else echo "browser: apt-get install chromium chromium-driver, for the tests of the page"; \
+	apt-get install -qq -y chromium chromium-driver >/dev/null; fi
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -30,13 +32,19 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-# What a user of the package gets: built from the sdist, installed where nothing else is, and run.
+# What users get: built from the sdist, installed where nothing else is, and run; then the runtime
+# without PyTorch, likewise.
 package: $(READY)
-	mkdir -p build && rm -rf build/dist build/clean build/igd-demo
+	mkdir -p build && rm -rf build/dist build/clean build/runtime build/igd-demo
 	$(BIN)/python -m build --no-isolation --outdir build/dist . >build/package.log || { cat build/package.log; exit 1; }
+	$(BIN)/python -m build --no-isolation --wheel --outdir build/dist packaging/runtime >build/package.log || { cat build/package.log; exit 1; }
 	$(PYTHON) -m venv build/clean
-	build/clean/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/dist/*.whl
+	build/clean/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/dist/igd_anomaly-*.whl
 	cd build && clean/bin/igd doctor && clean/bin/igd demo --quiet
+	$(BIN)/igd export build/igd-demo/bricks.igd build/bricks.onnx --quiet
+	$(PYTHON) -m venv build/runtime
+	build/runtime/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/dist/igd_anomaly_runtime-*.whl
+	build/runtime/bin/python packaging/runtime/check.py build/bricks.onnx build/igd-demo/bricks/test/good
 
 bench: $(READY)
 	$(BIN)/python benchmarks/similarity.py

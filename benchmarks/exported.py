@@ -1,4 +1,5 @@
-"""Exported models beside their originals: parity of every set of scales, size, and the image AUROC with and without int8.
+"""Exported models beside their originals: parity of every set of scales, size, and the image AUROC
+with and without int8.
 
 python benchmarks/exported.py --data mvtec/capsule --out docs/results/exported.json
 """
@@ -20,24 +21,32 @@ from igd import IGD
 from igd.data.reading import read_dataset
 from igd.deploy.export import export
 from igd.files import write_text
-from igd.judging import Judge, Prediction
+from igd.inference.predictor import Prediction, Predictor
+from igd.inference.runtime import Runtime
 from igd.progress import TerminalProgress
-from igd.runtime import Runtime
 
-SETS = (("pixel",), ("global",), ("local",), ("global", "local", "pixel"))
+SETS = (("position", "bank", "whole"), ("global",), ("local",), ("global", "local", "position"))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help="a category in MVTec's layout")
-    parser.add_argument("--steps", type=int, default=50, help="of training, for the scales that train (default: %(default)s)")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=50,
+        help="of training, for the scales that train (default: %(default)s)",
+    )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = [row(scales, options) for scales in SETS]
     summary = {
         "what": f"Exported models beside their originals, {options.data.name}",
-        "command": f"python benchmarks/exported.py --data {options.data.name} --steps {options.steps}",
+        "command": f"python benchmarks/exported.py --data {options.data.name} "
+        f"--steps {options.steps}",
         **conditions("fast", 0),
         "exported": rows,
     }
@@ -57,15 +66,24 @@ def row(scales: tuple[str, ...], options: argparse.Namespace) -> dict[str, Any]:
         for name, int8 in (("onnx", False), ("int8", True)):
             path = Path(folder) / f"{name}.onnx"
             parity = export(detector, path, int8=int8, tolerance=1.0 if int8 else None)
-            exact = {"score": parity.score, "map": parity.map, "verdicts": parity.verdicts, "images": parity.images}
-            found[name] = {**exact, "bytes": path.stat().st_size, "auroc": auroc(Runtime.load(path), dataset)}
+            exact = {
+                "score": parity.score,
+                "map": parity.map,
+                "verdicts": parity.verdicts,
+                "images": parity.images,
+            }
+            found[name] = {
+                **exact,
+                "bytes": path.stat().st_size,
+                "auroc": auroc(Runtime.load(path), dataset),
+            }
     return found
 
 
-def auroc(judge: Judge, dataset: Any) -> float:
+def auroc(predictor: Predictor, dataset: Any) -> float:
     """Image AUROC on the test images."""
     samples = dataset.test_samples()
-    scores = [each.score for each in judge.predictions(samples) if isinstance(each, Prediction)]
+    scores = [each.score for each in predictor.predictions(samples) if isinstance(each, Prediction)]
     return float(roc_auc_score(np.array([sample.label for sample in samples]), scores))
 
 

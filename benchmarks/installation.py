@@ -1,4 +1,5 @@
-"""How long an installation takes and how much room it needs: the core, with its extras, and the runtime without PyTorch.
+"""How long an installation takes and how much room it needs: the core, with its extras, and the
+runtime without PyTorch.
 
 python benchmarks/installation.py --out docs/results/installation.json
 """
@@ -18,22 +19,28 @@ from conditions import conditions
 from igd.files import write_text
 
 PROJECT = Path(__file__).parent.parent
-INSTALLED = {  # the arguments of pip, in turn, and what must then work
-    "core": ([[str(PROJECT)]], "from igd import IGD"),
-    "core, export and serve": ([[f"{PROJECT}[export,serve]"]], "from igd import IGD; import fastapi, onnxscript"),
+INSTALLED = {  # what pip installs, and what must then work
+    "core": (str(PROJECT), "from igd import IGD"),
+    "core, export and serve": (
+        f"{PROJECT}[export,serve]",
+        "from igd import IGD; import fastapi, onnxscript",
+    ),
     "runtime without PyTorch": (
-        [["--no-deps", str(PROJECT)], ["numpy", "pillow", "onnxruntime", "tqdm"]],
-        "import igd.runtime",
+        str(PROJECT / "packaging" / "runtime"),
+        "from igd import Runtime; import sys; assert 'torch' not in sys.modules",
     ),
 }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     summary = {
-        "what": "pip install into an empty environment: wall-clock seconds and megabytes on disk, pip itself left out",
+        "what": "pip install into an empty environment: wall-clock seconds and megabytes "
+        "on disk, pip itself left out",
         "command": "python benchmarks/installation.py",
         **conditions("none", 0),
         "installations": {name: installed(*each) for name, each in INSTALLED.items()},
@@ -43,15 +50,14 @@ def main() -> None:
         write_text(options.out, json.dumps(summary, indent=2) + "\n")
 
 
-def installed(steps: list[list[str]], proof: str) -> dict[str, float]:
+def installed(package: str, proof: str) -> dict[str, float]:
     """Install into an environment of its own, see that it works, and weigh it."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python, before = str(Path(folder) / "bin/python"), megabytes(Path(folder))
         started = time.perf_counter()
-        for packages in steps:
-            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, "-c", str(PROJECT / "constraints.txt"), *packages], check=True)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-c", str(PROJECT / "constraints.txt"), package], check=True)
         seconds = time.perf_counter() - started
         weight = megabytes(Path(folder)) - before
         subprocess.run([python, "-c", proof], check=True, cwd=folder)

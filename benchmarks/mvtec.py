@@ -1,6 +1,7 @@
 """MVTec AD categories: image and pixel metrics, and the time they took.
 
-python benchmarks/mvtec.py MVTEC/bottle --out docs/results/mvtec-bottle-scratch.json --report bottle.html
+python benchmarks/mvtec.py MVTEC/bottle --out docs/results/mvtec-bottle-scratch.json \\
+    --report bottle.html
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from igd.progress import TerminalProgress
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("category", type=Path)
     parser.add_argument("--recipe", default="fast")
     parser.add_argument("--objective", default="igd")
@@ -34,28 +37,30 @@ def main() -> None:
 
     name = options.category.name
     started = time.time()
-    detector = IGD(**FROM_SCRATCH, recipe=options.recipe, objective=options.objective, seed=options.seed)
+    detector = IGD(
+        **FROM_SCRATCH, recipe=options.recipe, objective=options.objective, seed=options.seed
+    )
     dataset = read_dataset(options.category)
     detector.fit(dataset, progress=TerminalProgress())
     trained = time.time()
     evaluation = evaluate(detector, dataset.test_samples(), TerminalProgress())
-    scored = time.time()
-    labels = [each.sample.label for each in evaluation.judged]
+    inference_stride = time.time()
+    labels = [each.sample.label for each in evaluation.predicted]
     terms = {
-        term: float(roc_auc_score(labels, [each.terms[term] for each in evaluation.judged]))
-        for term in evaluation.judged[0].terms
+        term: float(roc_auc_score(labels, [each.terms[term] for each in evaluation.predicted]))
+        for term in evaluation.predicted[0].terms
     }
     summary = {
         "what": f"MVTec AD, {name}, from scratch; the last model",
-        "command": f"python benchmarks/mvtec.py FOLDER/{name} --recipe {options.recipe} --objective {options.objective} "
-        f"--seed {options.seed}",
+        "command": f"python benchmarks/mvtec.py FOLDER/{name} --recipe {options.recipe} "
+        f"--objective {options.objective} --seed {options.seed}",
         "category": name,
         "objective": options.objective,
         **conditions(options.recipe, options.seed),
         "metrics": evaluation.metrics,
         "image_auroc_of_each_term": terms,
         "training_seconds": round(trained - started, 1),
-        "scoring_ms_an_image": round(1000 * (scored - trained) / len(labels), 1),
+        "scoring_ms_an_image": round(1000 * (inference_stride - trained) / len(labels), 1),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
     print(json.dumps(summary, indent=2))

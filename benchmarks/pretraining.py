@@ -1,7 +1,9 @@
-"""Encoders of one's own: contrastive against scratch as pre-training goes on, and a distilled student against its teacher.
+"""Encoders of one's own: contrastive against scratch as pre-training goes on, and a distilled
+student against its teacher.
 
-python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 7 9 --steps 600 --rotated \\
-    --parts contrastive --scratch docs/results/cifar10-scratch.json --out docs/results/contrastive.json
+python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 7 9 --steps 600 \\
+    --rotated --parts contrastive --scratch docs/results/cifar10-scratch.json \\
+    --out docs/results/contrastive.json
 python benchmarks/pretraining.py --data ~/.cache/igd-data/cifar10.npz --classes 1 --steps 600 \\
     --parts distilled --scratch docs/results/cifar10-scratch.json --out docs/results/distilled.json
 """
@@ -26,38 +28,60 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
 from igd import IGD
-from igd.benchmark.datasets import find_data
-from igd.benchmark.export import read_records
-from igd.benchmark.protocols import Protocol
+from igd.backbones.architectures import DEFAULT, Backbone
+from igd.backbones.features import FrozenBackbone
+from igd.backbones.weights import load_backbone
+from igd.benchmark.benchmark_data import find_data
+from igd.benchmark.run import Protocol
+from igd.benchmark.run_store import read_records
 from igd.benchmark.trial import forget_peak_memory, peak_memory_mb
 from igd.files import write_text
-from igd.preparation import seen_side
 from igd.pretraining import contrastive, distillation
-from igd.pretraining.backbones import DEFAULT, Backbone
 from igd.pretraining.encoders import save_encoder
-from igd.pretraining.features import FrozenBackbone
-from igd.pretraining.weights import load_backbone
-from igd.pretraining.whitening import start_whitened
 from igd.progress import Progress, TerminalProgress
+from igd.scales.whitening import start_whitened
+from igd.training.plan import input_side
 
 PARTS = ("contrastive", "distilled")
 WATCHED = 5  # points of the curve, each after twice as many steps as the one before
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--classes", type=int, nargs="+", required=True)
-    parser.add_argument("--steps", type=int, default=contrastive.FAST.steps, help="of pre-training (default: %(default)s)")
-    parser.add_argument("--tested", type=int, default=10_000, help="test images (default: %(default)s)")
-    parser.add_argument("--rotated", action="store_true", help="turned images as further negatives of contrastive learning")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
-    parser.add_argument("--scratch", type=Path, required=True, help="export of igd benchmark: detectors without pre-training")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=contrastive.FAST.steps,
+        help="of pre-training (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tested", type=int, default=10_000, help="test images (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rotated",
+        action="store_true",
+        help="turned images as further negatives of contrastive learning",
+    )
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all"
+    )
+    parser.add_argument(
+        "--scratch",
+        type=Path,
+        required=True,
+        help="export of igd benchmark: detectors without pre-training",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     arrays = np.load(options.data)
-    scratch = {number: from_scratch(options.scratch, number, options.seed) for number in options.classes}
+    scratch = {
+        number: from_scratch(options.scratch, number, options.seed) for number in options.classes
+    }
     runs: list[dict[str, Any]] = []
     for number in options.classes:
         runs.append({"class": number, "scratch": scratch[number], **run(arrays, number, options)})
@@ -69,8 +93,10 @@ def report(runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
     summary = {
         "what": f"{options.data.stem}: encoders of one's own, {' and '.join(options.parts)}",
         "command": f"python benchmarks/pretraining.py --data {options.data.name} "
-        f"--classes {' '.join(map(str, options.classes))} --steps {options.steps} --tested {options.tested} "
-        f"--seed {options.seed} --parts {' '.join(options.parts)}{' --rotated' if options.rotated else ''} "
+        f"--classes {' '.join(map(str, options.classes))} --steps {options.steps} --tested "
+        f"{options.tested} "
+        f"--seed {options.seed} --parts "
+        f"{' '.join(options.parts)}{' --rotated' if options.rotated else ''} "
         f"--scratch {options.scratch}",
         **conditions("fast", options.seed),
         "encoders": runs,
@@ -82,7 +108,10 @@ def report(runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
 
 def run(arrays: Any, number: int, options: argparse.Namespace) -> dict[str, Any]:
     """Everything about one normal class."""
-    normal, test = arrays["x_train"][arrays["y_train"].ravel() == number], arrays["x_test"][: options.tested]
+    normal, test = (
+        arrays["x_train"][arrays["y_train"].ravel() == number],
+        arrays["x_test"][: options.tested],
+    )
     labels = arrays["y_test"].ravel()[: options.tested] != number
     pixels, test_pixels = as_pixels(normal), as_pixels(test)
     parts: dict[str, Callable[[], dict[str, Any]]] = {
@@ -93,7 +122,9 @@ def run(arrays: Any, number: int, options: argparse.Namespace) -> dict[str, Any]
 
 
 def from_scratch(path: Path, number: int, seed: int) -> dict[str, Any]:
-    """The detector of this class and seed that learnt from scratch, as igd benchmark measured it."""
+    """The detector of this class and seed that learnt from scratch, as igd benchmark measured
+    it.
+    """
     for record in read_records(path):
         run, result = record.run, record.result
         wanted = (find_data(run.data).classes[number], "igd", seed, Protocol(), "fast", "scratch")
@@ -107,20 +138,33 @@ def from_scratch(path: Path, number: int, seed: int) -> dict[str, Any]:
     raise SystemExit(f"{path}: holds no detector of class {number} with seed {seed}")
 
 
-def trained(normal: NDArray[Any], test: NDArray[Any], labels: NDArray[Any], seed: int, pretrain: str) -> dict[str, Any]:
+def trained(
+    normal: NDArray[Any], test: NDArray[Any], labels: NDArray[Any], seed: int, pretrain: str
+) -> dict[str, Any]:
     """A whole detector: its AUC, time and memory."""
     forget_peak_memory()
     started = time.perf_counter()
     detector = IGD(pretrain=pretrain, seed=seed).fit(normal, progress=TerminalProgress())
     seconds = time.perf_counter() - started
     auc = roc_auc_score(labels, -detector.score_samples(test))
-    return {"auc": float(auc), "training_seconds": round(seconds, 1), "peak_memory_mb": peak_memory_mb()}
+    return {
+        "auc": float(auc),
+        "training_seconds": round(seconds, 1),
+        "peak_memory_mb": peak_memory_mb(),
+    }
 
 
 def contrasted(
-    normal: NDArray[Any], pixels: Tensor, test: NDArray[Any], test_pixels: Tensor, labels: NDArray[Any], options: Any
+    normal: NDArray[Any],
+    pixels: Tensor,
+    test: NDArray[Any],
+    test_pixels: Tensor,
+    labels: NDArray[Any],
+    options: Any,
 ) -> dict[str, Any]:
-    """The curve of a Gaussian on the encoder's features as it learns, and the detector trained on the last encoder."""
+    """The curve of a Gaussian on the encoder's features as it learns, and the detector trained on
+    the last encoder.
+    """
     curve: list[dict[str, float]] = []
     points = sorted({max(1, options.steps // 2**power) for power in range(WATCHED)})
     started, watching = time.perf_counter(), 0.0
@@ -131,25 +175,40 @@ def contrasted(
             seconds = time.perf_counter() - started - watching
             encoder.network.eval()
             curve.append(
-                {"step": step, "seconds": round(seconds, 1), "auc": gaussian_auc(encoder, pixels, test_pixels, labels)}
+                {
+                    "step": step,
+                    "seconds": round(seconds, 1),
+                    "auc": gaussian_auc(encoder, pixels, test_pixels, labels),
+                }
             )
             encoder.network.train()
             watching = time.perf_counter() - started - seconds
 
     forget_peak_memory()
-    settings = replace(contrastive.FAST, steps=options.steps, rotated=options.rotated, seed=options.seed)
+    settings = replace(
+        contrastive.FAST, steps=options.steps, rotated=options.rotated, seed=options.seed
+    )
     made = contrastive.contrast(pixels, settings, TerminalProgress(), watch=watch)
     seconds, memory = time.perf_counter() - started - watching, peak_memory_mb()
     with tempfile.TemporaryDirectory() as folder:
         save_encoder(Path(folder) / "encoder.igd", made.encoder, {})
         detector = trained(normal, test, labels, options.seed, str(Path(folder) / "encoder.igd"))
-    return {"curve": curve, "pretraining_seconds": round(seconds, 1), "peak_memory_mb": memory, "detector": detector}
+    return {
+        "curve": curve,
+        "pretraining_seconds": round(seconds, 1),
+        "peak_memory_mb": memory,
+        "detector": detector,
+    }
 
 
-def distilled(pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any], options: Any) -> dict[str, Any]:
-    """Student and teacher: how alike their vectors of test images are, and a Gaussian's AUC on each one's."""
+def distilled(
+    pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any], options: Any
+) -> dict[str, Any]:
+    """Student and teacher: how alike their vectors of test images are, and a Gaussian's AUC on each
+    one's.
+    """
     backbone = load_backbone(DEFAULT)
-    teacher = FrozenBackbone(backbone, seen_side(pixels.shape[-1], backbone), (), vector=True)
+    teacher = FrozenBackbone(backbone, input_side(pixels.shape[-1], backbone), (), vector=True)
     settings = replace(distillation.FAST, steps=options.steps, seed=options.seed)
     forget_peak_memory()
     started = time.perf_counter()
@@ -163,10 +222,16 @@ def distilled(pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any], options
     }
 
 
-def gaussian_auc(encoder: Backbone, pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any]) -> float:
-    """AUC of the distance to the normal images' mean, in whitened features: the descriptor before any training."""
-    look = FrozenBackbone(encoder, seen_side(pixels.shape[-1], encoder), (), vector=True)
-    normal, test = (distillation.teacher_vectors(look, part, Progress()) for part in (pixels, test_pixels))
+def gaussian_auc(
+    encoder: Backbone, pixels: Tensor, test_pixels: Tensor, labels: NDArray[Any]
+) -> float:
+    """AUC of the distance to the normal images' mean, in whitened features: the descriptor before
+    any training.
+    """
+    look = FrozenBackbone(encoder, input_side(pixels.shape[-1], encoder), (), vector=True)
+    normal, test = (
+        distillation.teacher_vectors(look, part, Progress()) for part in (pixels, test_pixels)
+    )
     linear = nn.Linear(normal.shape[1], normal.shape[1])
     start_whitened(linear, normal)
     with torch.no_grad():
@@ -176,7 +241,9 @@ def gaussian_auc(encoder: Backbone, pixels: Tensor, test_pixels: Tensor, labels:
 
 def as_pixels(images: NDArray[Any]) -> Tensor:
     """(n, h, w[, 3]) as 8-bit (n, c, 32, 32)."""
-    pixels = torch.from_numpy(images).reshape(len(images), *images.shape[1:3], -1).permute(0, 3, 1, 2)
+    pixels = (
+        torch.from_numpy(images).reshape(len(images), *images.shape[1:3], -1).permute(0, 3, 1, 2)
+    )
     if pixels.shape[-1] == 32:
         return pixels.contiguous()
     return F.interpolate(pixels.float(), (32, 32), mode="bilinear").round().to(torch.uint8)

@@ -1,4 +1,6 @@
-"""Time two things alternately in one run and print their ratio: the only figure a noisy machine can be trusted with."""
+"""Time two things alternately in one run and print their ratio: the only figure a noisy machine can
+be trusted with.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,12 @@ from collections.abc import Callable
 from statistics import median
 
 
-def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 9) -> dict[str, float]:
-    """Median milliseconds of each over alternating rounds, and how many times faster ours is: printed and returned."""
+def compare(
+    name: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 9
+) -> dict[str, float]:
+    """Median milliseconds of each over alternating rounds, and how many times faster ours is:
+    printed and returned.
+    """
     ours(), theirs()  # warm up
     times: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(rounds):

@@ -1,7 +1,8 @@
-"""What serving costs: throughput and latency of `igd serve` at 1, 8 and 50 clients, beside the model alone in the same run.
+"""What serving costs: throughput and latency of `igd serve` at 1, 8 and 50 clients, beside the
+model alone in the same run.
 
-And whether the server's memory stays flat over many requests. The server is a second process on 127.0.0.1 with a model of the
-default recipe; every request sends one PNG. Ends by itself.
+And whether the server's memory stays flat over many requests. The server is a second process on
+127.0.0.1 with a model of the default recipe; every request sends one PNG. Ends by itself.
 
 python benchmarks/serving.py -o docs/results/serving.json
 python benchmarks/serving.py --requests 100 --memory-requests 200
@@ -31,39 +32,64 @@ import numpy as np
 from conditions import conditions
 from PIL import Image
 
-from igd.deploy.models import load_judge
-from igd.judging import Judge, stack
+from igd.deploy.loading import load_predictor
+from igd.inference.predictor import Predictor, stack
 
 LONGEST = 1200  # seconds in all; then the server is ended, whatever it does
 WARM_UP = 20  # requests before anything is measured
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, help="a model file (default: one that is made here, for images of --side)")
-    parser.add_argument("--side", type=int, default=256, help="of the images that are sent (default: %(default)s)")
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 50], help="that send at once (default: 1 8 50)")
-    parser.add_argument("--requests", type=int, default=400, help="for each number of clients (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--memory-requests", type=int, default=5000, help="over which memory is watched (default: %(default)s)"
+        "--model",
+        type=Path,
+        help="a model file (default: one that is made here, for images of --side)",
+    )
+    parser.add_argument(
+        "--side", type=int, default=256, help="of the images that are sent (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--clients",
+        type=int,
+        nargs="+",
+        default=[1, 8, 50],
+        help="that send at once (default: 1 8 50)",
+    )
+    parser.add_argument(
+        "--requests",
+        type=int,
+        default=400,
+        help="for each number of clients (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--memory-requests",
+        type=int,
+        default=5000,
+        help="over which memory is watched (default: %(default)s)",
     )
     parser.add_argument("-o", "--output", type=Path, help="write the figures as JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = options.model or make_model(Path(folder) / "stripes.igd", options.side)
-        judge = load_judge(model)
+        predictor = load_predictor(model)
         images = [picture(options.side, seed) for seed in range(32)]
         with serving(model) as (url, process):
             send(url, images, 1, WARM_UP)
             result = {
-                "what": f"igd serve, images of {options.side} x {options.side} as PNG, server and clients on the same cores",
+                "what": f"igd serve, images of {options.side} x {options.side} as PNG, "
+                "server and clients on the same cores",
                 "command": f"python benchmarks/serving.py --requests {options.requests} "
                 f"--memory-requests {options.memory_requests}",
                 **conditions("fast", 0),
                 "model": model.name,
                 "image_side": options.side,
-                "model_alone": alone(judge, images),
-                "served": [send(url, images, clients, options.requests) for clients in options.clients],
+                "model_alone": alone(predictor, images),
+                "served": [
+                    send(url, images, clients, options.requests) for clients in options.clients
+                ],
                 "memory": memory(process.pid, url, images, options.memory_requests),
             }
     report(result)
@@ -74,7 +100,9 @@ def main() -> None:
 def make_model(path: Path, side: int) -> Path:
     from igd import IGD
 
-    images = np.stack([np.asarray(Image.open(io.BytesIO(picture(side, 100 + seed)))) for seed in range(24)])
+    images = np.stack(
+        [np.asarray(Image.open(io.BytesIO(picture(side, 100 + seed)))) for seed in range(24)]
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         IGD(image_size=side).fit(images).save(path)
@@ -83,9 +111,11 @@ def make_model(path: Path, side: int) -> Path:
 
 def picture(side: int, seed: int) -> bytes:
     """Stripes of some phase, with noise, as a PNG."""
-    chance = np.random.default_rng(seed)
-    wave = 128 + 80 * np.sin((np.arange(side) + chance.uniform(0, 8)) * 2 * np.pi / 8)
-    pixels = np.broadcast_to(wave[None, :, None], (side, side, 3)) + chance.normal(0, 4, (side, side, 3))
+    rng = np.random.default_rng(seed)
+    wave = 128 + 80 * np.sin((np.arange(side) + rng.uniform(0, 8)) * 2 * np.pi / 8)
+    pixels = np.broadcast_to(wave[None, :, None], (side, side, 3)) + rng.normal(
+        0, 4, (side, side, 3)
+    )
     buffer = io.BytesIO()
     Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(buffer, format="PNG")
     return buffer.getvalue()
@@ -93,9 +123,24 @@ def picture(side: int, seed: int) -> bytes:
 
 @contextmanager
 def serving(model: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server in a process of its own, ended afterwards and, should that fail, after `LONGEST` seconds."""
-    command = [sys.executable, "-m", "igd.cli", "serve", str(model), "--port", "0", "--json", "--timeout", "120"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    """A server in a process of its own, ended afterwards and, should that fail, after `LONGEST`
+    seconds.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "igd.cli",
+        "serve",
+        str(model),
+        "--port",
+        "0",
+        "--json",
+        "--timeout",
+        "120",
+    ]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     guard = threading.Timer(LONGEST, process.kill)
     guard.start()
     try:
@@ -109,7 +154,9 @@ def serving(model: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def send(url: str, images: list[bytes], clients: int, requests: int) -> dict[str, Any]:
-    """Send images from so many threads, each with a connection of its own: images a second, and seconds a request."""
+    """Send images from so many threads, each with a connection of its own: images a second, and
+    seconds a request.
+    """
     address, seconds, refused = urlsplit(url), [], 0
     todo, lock = iter(range(requests)), threading.Lock()
 
@@ -148,30 +195,39 @@ def send(url: str, images: list[bytes], clients: int, requests: int) -> dict[str
     }
 
 
-def alone(judge: Judge, images: list[bytes], rounds: int = 9) -> list[dict[str, float]]:
-    """The model without a server, on decoded images: one at a time, and as many as the server scores together."""
-    squares = [judge.square(Image.open(io.BytesIO(image))) for image in images]
+def alone(predictor: Predictor, images: list[bytes], rounds: int = 9) -> list[dict[str, float]]:
+    """The model without a server, on decoded images: one at a time, and as many as the server
+    scores together.
+    """
+    squares = [predictor.square(Image.open(io.BytesIO(image))) for image in images]
     measured = []
     for batch in (1, 16):
         pixels = stack(squares[:batch])
-        judge.see(pixels)
+        predictor.see(pixels)
         times = []
         for _ in range(rounds):
             started = time.perf_counter()
-            judge.see(pixels)
+            predictor.see(pixels)
             times.append(time.perf_counter() - started)
         middle = float(np.median(times))
         measured.append({"batch": batch, "ms": 1e3 * middle, "images_per_second": batch / middle})
     return measured
 
 
-def memory(pid: int, url: str, images: list[bytes], requests: int, readings: int = 10) -> list[dict[str, float]]:
+def memory(
+    pid: int, url: str, images: list[bytes], requests: int, readings: int = 10
+) -> list[dict[str, float]]:
     """Resident memory of the server after each tenth of the requests, of 8 clients."""
     read = []
     for part in range(readings):
         send(url, images, 8, requests // readings)
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        read.append({"requests": (part + 1) * (requests // readings), "mb": pages * os.sysconf("SC_PAGE_SIZE") / 2**20})
+        read.append(
+            {
+                "requests": (part + 1) * (requests // readings),
+                "mb": pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
+            }
+        )
     return read
 
 
@@ -182,9 +238,15 @@ def report(result: dict[str, Any]) -> None:
         print(f"{name:<34} {row['images_per_second']:>9.1f} {row['ms']:>9.1f}")
     for row in result["served"]:
         name = f"served, {row['clients']} clients"
-        print(f"{name:<34} {row['images_per_second']:>9.1f} {row['p50_ms']:>9.1f} {row['p99_ms']:>9.1f} {row['refused']:>8}")
+        print(
+            f"{name:<34} {row['images_per_second']:>9.1f} {row['p50_ms']:>9.1f} "
+            f"{row['p99_ms']:>9.1f} {row['refused']:>8}"
+        )
     first, last = result["memory"][0], result["memory"][-1]
-    print(f"memory: {first['mb']:.0f} MB after {first['requests']} requests, {last['mb']:.0f} MB after {last['requests']}")
+    print(
+        f"memory: {first['mb']:.0f} MB after {first['requests']} requests, {last['mb']:.0f} MB "
+        f"after {last['requests']}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""How long `igd --help` takes to answer, beside Python itself doing nothing, and what the imports behind the commands cost.
+"""How long `igd --help` takes to answer, beside Python itself doing nothing, and what the imports
+behind the commands cost.
 
 python benchmarks/startup.py --out docs/results/startup.json
 """
@@ -21,13 +22,15 @@ STARTED = {
     "python, doing nothing": ["-c", "pass"],
     "igd --help": ["-m", "igd.cli", "--help"],
     "igd train --help": ["-m", "igd.cli", "train", "--help"],
-    "import igd.runtime": ["-c", "import igd.runtime"],
+    "import igd.inference.runtime": ["-c", "import igd.inference.runtime"],
     "from igd import IGD": ["-c", "from igd import IGD"],
 }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -41,7 +44,9 @@ def main() -> None:
         "what": "wall-clock seconds until a process has answered and ended, started in turn",
         "command": f"python benchmarks/startup.py --rounds {options.rounds}",
         **conditions("none", 0),
-        "seconds": {name: round(median(each[1:]), 3) for name, each in seconds.items()},  # the first round warms the disk
+        "seconds": {
+            name: round(median(each[1:]), 3) for name, each in seconds.items()
+        },  # the first round warms the disk
     }
     print(json.dumps(summary, indent=2))
     if options.out:

@@ -1,9 +1,10 @@
 """Training steps of the paper: ours against plain ones, at the same mathematics.
 
-Plain is what the paper's equations suggest in PyTorch as it comes: encode and decode, and for the critic encode and decode
-again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory layout and Adam as they are by default. Activations in
-place and strides of 1x1 convolutions are as in ours. Both start from the same weights;
-tests/method/test_convolutions.py compares the layers, in which alone their networks differ.
+Plain is what the paper's equations suggest in PyTorch as it comes: encode and decode, and for the
+critic encode and decode again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory
+layout and Adam as they are by default. Activations in place and strides of 1x1 convolutions are as
+in ours. Both start from the same weights; tests/method/test_convolutions.py compares the layers, in
+which alone their networks differ.
 
 python benchmarks/training_step.py --out docs/results/training-step.json
 """
@@ -23,14 +24,20 @@ from ratio import compare
 from torch import Tensor, nn
 
 from igd.files import write_text
-from igd.method.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed
-from igd.method.em import Training, TrainingState, start_training, train
+from igd.method.em import TrainingState, start_training, train
 from igd.method.gaussian import anomaly
-from igd.method.interpolation import critic_loss, fooling_loss, interpolate_images, interpolate_latents
+from igd.method.interpolation import (
+    critic_loss,
+    fooling_loss,
+    interpolate_images,
+    interpolate_latents,
+)
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
+from igd.method.schedule import Training
 from igd.method.similarity import PATCH, SMALLEST, WHOLE_IMAGE, Similarity
-from igd.scale import in_fast_layout
+from igd.ops.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed
+from igd.scales.autoencoder import in_fast_layout
 
 STEPS = 4
 
@@ -50,13 +57,17 @@ class Images:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     ratios = {}
-    print(f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   times as fast")
+    print(
+        f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   times as fast"
+    )
     for name, side, width, batch, setting in (
         ("32 x 32, width 64 as in the paper, batch 64", 32, 64, 64, PATCH),
         ("256 x 256, width 64 as in the paper, batch 4", 256, 64, 4, WHOLE_IMAGE),
@@ -64,8 +75,13 @@ def main() -> None:
         ("256 x 256, width 16, batch 8", 256, 16, 8, WHOLE_IMAGE),
     ):
         training = Training(steps=STEPS, batch_size=batch)
-        fast, usual = (Images(batch, side, layout) for layout in (torch.channels_last, torch.contiguous_format))
-        one, other = fresh(side, width, fast, training, True), fresh(side, width, usual, training, False)
+        fast, usual = (
+            Images(batch, side, layout) for layout in (torch.channels_last, torch.contiguous_format)
+        )
+        one, other = (
+            fresh(side, width, fast, training, True),
+            fresh(side, width, usual, training, False),
+        )
         sides = partial(ours, one, fast, training, setting), partial(plain, other, usual, setting)
         ratios[name] = compare(name, *sides, rounds=options.rounds)
     summary = {
@@ -98,11 +114,17 @@ def use_library_convolutions(network: nn.Module) -> None:
     for part in list(network.modules()):
         for name, layer in part.named_children():
             if isinstance(layer, KeepingConvolution):
-                usual: nn.Module = nn.Conv2d(layer.in_channels, layer.out_channels, 3, 1, 1, bias=False)
+                usual: nn.Module = nn.Conv2d(
+                    layer.in_channels, layer.out_channels, 3, 1, 1, bias=False
+                )
             elif isinstance(layer, KeepingTransposed):
-                usual = nn.ConvTranspose2d(layer.in_channels, layer.out_channels, 3, 1, 1, bias=False)
+                usual = nn.ConvTranspose2d(
+                    layer.in_channels, layer.out_channels, 3, 1, 1, bias=False
+                )
             elif isinstance(layer, EnlargingConvolution):
-                usual = nn.ConvTranspose2d(layer.in_channels, layer.out_channels, 7, 2, 3, output_padding=1)
+                usual = nn.ConvTranspose2d(
+                    layer.in_channels, layer.out_channels, 7, 2, 3, output_padding=1
+                )
             else:
                 continue
             usual.load_state_dict(layer.state_dict())
@@ -113,11 +135,15 @@ def use_library_convolutions(network: nn.Module) -> None:
 
 def ours(state: TrainingState, samples: Images, training: Training, setting: Similarity) -> None:
     state.step = 0
-    train(state, samples, OBJECTIVES["igd"], setting, training, Fabric(accelerator="cpu", devices=1))
+    train(
+        state, samples, OBJECTIVES["igd"], setting, training, Fabric(accelerator="cpu", devices=1)
+    )
 
 
 def plain(state: TrainingState, samples: Images, setting: Similarity) -> None:
-    """From the paper, line by line: an auto-encoder step, then a critic step that starts from the images again."""
+    """From the paper, line by line: an auto-encoder step, then a critic step that starts from the
+    images again.
+    """
     encoder, decoder, critic = state.autoencoder.encoder, state.autoencoder.decoder, state.critic
     for _ in range(STEPS + 1):  # as many E-steps as ours has
         with torch.no_grad():
@@ -131,7 +157,10 @@ def plain(state: TrainingState, samples: Images, setting: Similarity) -> None:
         latent = encoder(image)
         reconstruction = decoder(latent)
         predicted = critic(decoder(interpolate_latents(latent, alpha)))
-        loss = anomaly(latent, mean, variance).mean() + plain_error(image, reconstruction, setting).mean()
+        loss = (
+            anomaly(latent, mean, variance).mean()
+            + plain_error(image, reconstruction, setting).mean()
+        )
         state.optimizer.zero_grad()
         (loss + 0.1 * fooling_loss(predicted).mean()).backward()
         state.optimizer.step()
@@ -155,12 +184,21 @@ def plain_error(image: Tensor, reconstruction: Tensor, setting: Similarity) -> T
     one, other, similarity = image, reconstruction, torch.ones(len(image), 3)
     for scale, weight in enumerate(setting.weights):
         mean, other_mean = blur(one), blur(other)
-        variance, other_variance = blur(one * one) - mean * mean, blur(other * other) - other_mean * other_mean
-        factor = (2 * (blur(one * other) - mean * other_mean) + c2) / (variance + other_variance + c2)
+        variance, other_variance = (
+            blur(one * one) - mean * mean,
+            blur(other * other) - other_mean * other_mean,
+        )
+        factor = (2 * (blur(one * other) - mean * other_mean) + c2) / (
+            variance + other_variance + c2
+        )
         if scale == len(setting.weights) - 1:
-            factor = factor * (2 * mean * other_mean + c1) / (mean * mean + other_mean * other_mean + c1)
+            factor = (
+                factor * (2 * mean * other_mean + c1) / (mean * mean + other_mean * other_mean + c1)
+            )
         similarity = similarity * factor.mean(dim=(2, 3)).clamp(min=SMALLEST) ** weight
-        one, other = (F.avg_pool2d(each, 2, ceil_mode=True, count_include_pad=False) for each in (one, other))
+        one, other = (
+            F.avg_pool2d(each, 2, ceil_mode=True, count_include_pad=False) for each in (one, other)
+        )
     absolute = (image - reconstruction).abs().mean(dim=(1, 2, 3)) / setting.data_range
     return 0.15 * absolute + 0.85 * (1 - similarity.mean(dim=1))
 

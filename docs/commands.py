@@ -18,8 +18,8 @@ OPENING = """# Commands
 
 Made from the parsers by `python docs/commands.py`; `igd COMMAND --help` says the same.
 
-Every command takes `--json` (machine-readable lines on standard output, nothing else there), `--quiet`
-(no progress bars) and `--verbose` (say where a failure happened and where the time went).
+Every command takes `--json` (machine-readable lines on standard output, nothing else there),
+`--quiet` (no progress bars) and `--verbose` (say where a failure happened and where the time went).
 
 Exit codes: 0 done, 1 failed, 2 the input is at fault, 130 stopped.
 """
@@ -32,7 +32,9 @@ def page() -> str:
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """The parsers that do something: the leaves of the tree."""
-    branches = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    branches = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
     if not branches:
         yield parser
     for branch in branches:
@@ -45,12 +47,26 @@ def _section(command: argparse.ArgumentParser) -> str:
     rows = [f"| {_name(action)} | {_meaning(action)} |" for action in actions]
     table = ["| argument | |", "|---|---|", *rows, ""] if rows else []
     example = dedent((command.epilog or "").removeprefix("example:\n")).strip()
-    return "\n".join([f"## {command.prog}", "", command.description or "", "", "```console", example, "```", "", *table])
+    return "\n".join(
+        [
+            f"## {command.prog}",
+            "",
+            command.description or "",
+            "",
+            "```console",
+            example,
+            "```",
+            "",
+            *table,
+        ]
+    )
 
 
 def _name(action: argparse.Action) -> str:
     """How an argument is written, with what it takes."""
-    takes = "" if action.nargs == 0 else f"{action.metavar or action.dest.upper().replace('_', '-')}"
+    takes = (
+        "" if action.nargs == 0 else f"{action.metavar or action.dest.upper().replace('_', '-')}"
+    )
     if action.choices is not None:
         takes = "{" + ",".join(map(str, action.choices)) + "}"
     takes = {"+": f"{takes} ...", "?": f"[{takes}]"}.get(str(action.nargs), takes)
@@ -60,7 +76,12 @@ def _name(action: argparse.Action) -> str:
 
 def _meaning(action: argparse.Action) -> str:
     said = (action.help or "") % {"default": action.default}
-    if action.option_strings and action.default is not None and action.nargs != 0 and "default" not in said:
+    if (
+        action.option_strings
+        and action.default is not None
+        and action.nargs != 0
+        and "default" not in said
+    ):
         said = f"{said} (default: {action.default})".strip()
     required = "required: " if action.option_strings and action.required else ""
     return f"{required}{said}".replace("|", "\\|").replace("<", "&lt;")

@@ -31,10 +31,13 @@ def main(folder: Path) -> None:
         found = []
         for seed in SEEDS:
             detector = IGD(objective=objective, seed=seed, steps=STEPS, **SMALL)
-            found.append(evaluate(detector.fit(dataset), dataset.test_samples()).metrics["image_auroc"])
+            found.append(
+                evaluate(detector.fit(dataset), dataset.test_samples()).metrics["image_auroc"]
+            )
         print(f"{objective:<12}{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", TrainingWarning)  # which rightly say that so few steps teach little
+    # Which rightly say that so few steps teach little.
+    warnings.simplefilter("ignore", TrainingWarning)
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else make_demo(Path("igd-examples/bricks")))

@@ -1,4 +1,5 @@
-"""Which 'normal' images are not? Hide defects among the training images and see whether the audit finds them.
+"""Which 'normal' images are not? Hide defects among the training images and see whether the audit
+finds them.
 
 python examples/audit.py           # bricks that come with igd
 python examples/audit.py bottle    # a data set in MVTec's layout
@@ -23,11 +24,22 @@ def main(folder: Path) -> None:
     planted = {sample.identifier for sample in defects}
     for rank, image in enumerate(ranked[: 2 * PLANTED], start=1):
         note = "planted" if image.name in planted else ""
-        print(f"{rank:>3}  deviation {image.deviation:6.1f}  {Path(image.name).parent.name}/{Path(image.name).name}  {note}")
+        print(
+            f"{rank:>3}  deviation {image.deviation:6.1f}  "
+            f"{Path(image.name).parent.name}/{Path(image.name).name}  {note}"
+        )
     found = sum(image.name in planted for image in ranked[:PLANTED])
     OUT.mkdir(exist_ok=True)
-    write_audit_page(OUT / "audit.html", ranked, f"Audit of {folder}", f"{len(ranked)} images, {PLANTED} of them planted")
-    print(f"{found} of {PLANTED} planted defects are among the first {PLANTED} of {len(ranked)}; look: {OUT / 'audit.html'}")
+    write_audit_page(
+        OUT / "audit.html",
+        ranked,
+        f"Audit of {folder}",
+        f"{len(ranked)} images, {PLANTED} of them planted",
+    )
+    print(
+        f"{found} of {PLANTED} planted defects are among the first {PLANTED} of {len(ranked)}; "
+        f"look: {OUT / 'audit.html'}"
+    )
 
 
 if __name__ == "__main__":

@@ -17,21 +17,30 @@ OUT = Path("igd-examples")
 
 def ask(url: str, model: str, image: Path) -> dict:
     """One image as the body of a request; the answer as JSON."""
-    request = urllib.request.Request(f"{url}/v1/models/{model}/score", data=image.read_bytes(), method="POST")
+    request = urllib.request.Request(
+        f"{url}/v1/models/{model}/score", data=image.read_bytes(), method="POST"
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)["images"][0]
 
 
 def main(model: Path, images: list[Path]) -> None:
     command = [sys.executable, "-m", "igd.cli", "serve", str(model), "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
         try:
             url = json.loads(server.stdout.readline())["url"]  # said when it is ready
             for image in images:
                 result = ask(url, model.stem, image)
-                where = [f"{box['width']}x{box['height']} at ({box['x']}, {box['y']})" for box in result["regions"][:1]]
+                where = [
+                    f"{box['width']}x{box['height']} at ({box['x']}, {box['y']})"
+                    for box in result["regions"][:1]
+                ]
                 print(
-                    f"{image.parent.name}/{image.name}: anomalous: {result['is_anomalous']}, p {result['p_value']:.3f}", *where
+                    f"{image.parent.name}/{image.name}: anomalous: {result['is_anomalous']}, p "
+                    f"{result['p_value']:.3f}",
+                    *where,
                 )
         finally:
             server.terminate()  # it finishes what it has taken, and exits with 0

@@ -24,11 +24,22 @@ OBJECTIVES["igd-half-mae"] = replace(OBJECTIVES["igd"], rho=0.5)  # the paper's 
 def main(folder: Path) -> None:
     dataset = read_dataset(folder)
     for objective in ("igd", "igd-half-mae"):
-        detector = IGD(objective=objective, pretrain="scratch", image_size=32, width=4, steps=STEPS, batch_size=16)
+        detector = IGD(
+            objective=objective,
+            pretrain="scratch",
+            image_size=32,
+            width=4,
+            steps=STEPS,
+            batch_size=16,
+        )
         metrics = evaluate(detector.fit(dataset), dataset.test_samples()).metrics
-        print(f"{objective:<14} rho {OBJECTIVES[objective].rho:.2f}  image AUROC {metrics['image_auroc']:.3f}")
+        print(
+            f"{objective:<14} rho {OBJECTIVES[objective].rho:.2f}  image AUROC "
+            f"{metrics['image_auroc']:.3f}"
+        )
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", TrainingWarning)  # which rightly say that so few steps teach little
+    # Which rightly say that so few steps teach little.
+    warnings.simplefilter("ignore", TrainingWarning)
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else make_demo(Path("igd-examples/bricks")))

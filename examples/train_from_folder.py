@@ -1,7 +1,7 @@
-"""Learn from normal images, save the model, judge images it has not seen.
+"""Learn from normal images, save the model, predict for images it has not seen.
 
 python examples/train_from_folder.py            # bricks that come with igd
-python examples/train_from_folder.py bottle     # a folder of normal pictures, or a data set in MVTec's layout
+python examples/train_from_folder.py bottle     # normal pictures, or a data set in MVTec's layout
 """
 
 import sys
@@ -25,7 +25,8 @@ def main(folder: Path) -> None:
         result = detector.predict([sample])[0]
         verdict = "ANOMALOUS" if result.is_anomalous else "normal"
         print(
-            f"{verdict:<10} score {result.score:.3f}  p {result.p_value:.3f}  {sample.kind:<8} {Path(sample.identifier).name}"
+            f"{verdict:<10} score {result.score:.3f}  p {result.p_value:.3f}  {sample.kind:<8} "
+            f"{Path(sample.identifier).name}"
         )
 
 

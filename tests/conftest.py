@@ -10,20 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from lightning_fabric import Fabric
 from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import save_file
 
 from igd import IGD
+from igd.files.tensors import checksum
 
 
 def stripes(count: int, side: int = 32, seed: int = 0, colour: bool = False) -> np.ndarray:
     """Normal images: vertical stripes of varying phase and contrast."""
-    chance = np.random.default_rng(seed)
-    phase, contrast = chance.uniform(0, 8, (count, 1, 1)), chance.uniform(60, 100, (count, 1, 1))
+    rng = np.random.default_rng(seed)
+    phase, contrast = rng.uniform(0, 8, (count, 1, 1)), rng.uniform(60, 100, (count, 1, 1))
     wave = 128 + contrast * np.sin((np.arange(side) + phase) * 2 * np.pi / 8)
-    images = np.broadcast_to(wave, (count, side, side)) + chance.normal(0, 4, (count, side, side))
+    images = np.broadcast_to(wave, (count, side, side)) + rng.normal(0, 4, (count, side, side))
     images = images.clip(0, 255).astype(np.uint8)
     return np.repeat(images[..., None], 3, axis=3) if colour else images
 
@@ -43,10 +45,14 @@ def write_images(folder: Path, images: np.ndarray) -> Path:
 
 
 def write_digits(path: Path, train: dict[int, int], test: dict[int, int]) -> Path:
-    """An .npz file in MNIST's shape: stripes that are turned for each class, so many of each class."""
+    """An .npz file in MNIST's shape: stripes that are turned for each class, so many of each
+    class.
+    """
 
     def images(counts: dict[int, int], shift: int) -> tuple[np.ndarray, np.ndarray]:
-        made = [np.rot90(stripes(n, 28, shift + label), label, (1, 2)) for label, n in counts.items()]
+        made = [
+            np.rot90(stripes(n, 28, shift + label), label, (1, 2)) for label, n in counts.items()
+        ]
         return np.concatenate(made), np.repeat(list(counts), list(counts.values())).astype(np.uint8)
 
     x_train, y_train = images(train, 100)
@@ -55,13 +61,17 @@ def write_digits(path: Path, train: dict[int, int], test: dict[int, int]) -> Pat
     return path
 
 
-def edit(path: Path, change_header=lambda header: None, change_tensors=lambda tensors: None) -> Path:
-    """The file with its header or its tensors changed."""
+def edit(
+    path: Path, change_header=lambda header: None, change_tensors=lambda tensors: None
+) -> Path:
+    """The file with its header or its tensors changed, and the checksum that belongs to them."""
     with safe_open(path, framework="pt") as opened:
         header = json.loads(opened.metadata()["igd"])
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    del header["sha256"]
     change_header(header)
     change_tensors(tensors)
+    header["sha256"] = checksum(header, tensors)
     save_file(tensors, path, metadata={"igd": json.dumps(header)})
     return path
 
@@ -72,14 +82,26 @@ def fabric() -> Fabric:
 
 
 @pytest.fixture(scope="session")
-def fitted() -> IGD:
-    """A detector of small images, trained from scratch for some seconds."""
-    return IGD(pretrain="scratch", combination="sum", steps=150, width=8, seed=1).fit(stripes(200))
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> IGD:
+    """A detector of small images, trained from scratch for some seconds: once, whatever the number
+    of processes that share the tests.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    path = folder / "fitted.igd"
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            detector = IGD(pretrain="scratch", combination="sum", steps=150, width=8, seed=1)
+            detector.fit(stripes(200)).save(path)
+    return IGD.load(path)
 
 
 @pytest.fixture(scope="session")
 def fitted_large() -> IGD:
-    """A detector of large images, global and local, hardly trained: for shapes and geometry, not for quality."""
+    """A detector of large images, global and local, hardly trained: for shapes and geometry, not
+    for quality.
+    """
     with pytest.warns(UserWarning, match="model:"):
         detector = IGD(pretrain="scratch", combination="sum", steps=2, width=2, image_size=192)
         return detector.fit(stripes(12, side=192, colour=True))
@@ -103,7 +125,7 @@ def category(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def _own_names() -> Iterator[None]:
     """Objectives and methods to which a test gives a name lose it with the test."""
-    from igd.benchmark.methods import METHODS
+    from igd.benchmark.suites import METHODS
     from igd.method.objective import OBJECTIVES
 
     before = [(registry, dict(registry)) for registry in (OBJECTIVES, METHODS)]
@@ -126,5 +148,5 @@ def real_data(name: str) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _same_chance() -> None:
+def _same_rng() -> None:
     torch.manual_seed(0)

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from igd import IGD
 from igd.cli import main
 
 QUICK = ["--steps", "3", "--width", "4", "--quiet"]
+SCRATCH = [*QUICK, "--pretrain", "scratch"]  # where features would only take time
 
 
 @pytest.fixture
@@ -25,35 +25,64 @@ def model(fitted: IGD, tmp_path: Path) -> Path:
     return tmp_path / "model.igd"
 
 
-def test_train_predict_evaluate(category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_predict_evaluate(
+    category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = tmp_path / "stripes.igd"
     assert main(["train", str(category), "-o", str(model), *QUICK, "--json"]) == 0
     trained = json.loads(capsys.readouterr().out)
-    assert (trained["images"], trained["calibration_images"], trained["measuring_images"]) == (48, 9, 3)
-    assert (trained["recipe"], trained["seed"], trained["backbone"]) == ("fast", 0, "efficientnet_lite0")
+    assert (trained["images"], trained["calibration_images"], trained["measuring_images"]) == (
+        48,
+        9,
+        3,
+    )
+    assert (trained["recipe"], trained["seed"], trained["backbone"]) == (
+        "fast",
+        0,
+        "efficientnet_lite0",
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["stripes.igd"]
 
     out = tmp_path / "results"
-    assert main(["predict", str(model), str(category / "test"), "--out", str(out), "--json", "--quiet"]) == 0
+    assert (
+        main(
+            ["predict", str(model), str(category / "test"), "--out", str(out), "--json", "--quiet"]
+        )
+        == 0
+    )
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 20
     assert all(line.keys() == {"path", "score", "p_value", "is_anomalous"} for line in lines)
     rows = list(csv.DictReader((out / "scores.csv").open()))
     assert [float(row["score"]) for row in rows] == [line["score"] for line in lines]
-    assert len(list(out.glob("*.png"))) == 20
-    assert Image.open(out / "spot_003_png.png").size == (32, 32)
+    assert len(list(out.rglob("*.png"))) == 20
+    assert Image.open(out / "spot" / "003.png.png").size == (32, 32)
 
     report = tmp_path / "report.html"
-    assert main(["evaluate", str(model), str(category), "--report", str(report), "--json", "--quiet"]) == 0
+    assert (
+        main(["evaluate", str(model), str(category), "--report", str(report), "--json", "--quiet"])
+        == 0
+    )
     metrics = json.loads(capsys.readouterr().out)
-    expected = ["image_auroc", "average_precision", "accuracy_at_half", "pixel_auroc", "pixel_auroc_per_image", "aupro"]
+    expected = [
+        "image_auroc",
+        "average_precision",
+        "accuracy_at_half",
+        "pixel_auroc",
+        "pixel_auroc_per_image",
+        "aupro",
+    ]
     assert all(0 <= metrics[name] <= 1 for name in expected)
     assert (metrics["n_normal"], metrics["n_anomalous"], metrics["seed"]) == (10, 10, 0)
     assert report.exists()
 
 
-def test_predict_prints_for_people(model: Path, category: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["predict", str(model), str(category / "test" / "good" / "000.png"), "--quiet"]) == 0
+def test_predict_prints_for_people(
+    model: Path, category: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["predict", str(model), str(category / "test" / "good" / "000.png"), "--quiet"]) == 0
+    )
     line = capsys.readouterr().out
     assert "score 0." in line
     assert "000.png" in line
@@ -66,15 +95,26 @@ def truncated(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda folder: [path.unlink() for path in folder.iterdir()] and folder.rmdir(), "no such folder"),
+        (
+            lambda folder: [path.unlink() for path in folder.iterdir()] and folder.rmdir(),
+            "no such folder",
+        ),
         (lambda folder: [path.unlink() for path in folder.iterdir()], "no images found"),
         (lambda folder: [path.unlink() for path in sorted(folder.iterdir())[1:]], "too few"),
-        (lambda folder: [path.write_text("text") for path in folder.iterdir()], "none of the 8 images can be read"),
+        (
+            lambda folder: [path.write_text("text") for path in folder.iterdir()],
+            "none of the 8 images can be read",
+        ),
         (lambda folder: Image.new("RGB", (90, 40)).save(folder / "odd.png"), "different sizes"),
-        (lambda folder: write_images(folder, stripes(8, side=12)), "fewer than the similarity window allows"),
+        (
+            lambda folder: write_images(folder, stripes(8, side=12)),
+            "fewer than the similarity window allows",
+        ),
     ],
 )
-def test_bad_training_images(tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil, says: str) -> None:
+def test_bad_training_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil, says: str
+) -> None:
     folder = write_images(tmp_path / "good", stripes(8))
     spoil(folder)
     output = tmp_path / "out"
@@ -88,15 +128,18 @@ def test_bad_training_images(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert list(output.iterdir()) == []
 
 
-def test_a_truncated_image_is_skipped_or_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_image_is_skipped_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = write_images(tmp_path / "good", stripes(8))
     truncated(folder / "003.png")
     (folder / "text.png").write_text("text")
     model = tmp_path / "model.igd"
-    assert main(["train", str(folder), "-o", str(model), *QUICK, "--strict"]) == 2
+    assert main(["train", str(folder), "-o", str(model), *SCRATCH, "--strict"]) == 2
     assert "003.png" in capsys.readouterr().err
     assert not model.exists()
-    assert main(["train", str(folder), "-o", str(model), "--steps", "3", "--width", "4"]) == 0
+    loud = [flag for flag in SCRATCH if flag != "--quiet"]
+    assert main(["train", str(folder), "-o", str(model), *loud]) == 0
     error = capsys.readouterr().err
     assert "left out" in error
     assert "003.png" in error
@@ -116,8 +159,12 @@ def test_unwritable_output(tmp_path: Path, capsys: pytest.CaptureFixture[str], w
     assert where in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("spoil", [truncated, lambda path: path.write_text("text"), lambda path: path.unlink()])
-def test_bad_model_file(model: Path, category: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, spoil) -> None:
+@pytest.mark.parametrize(
+    "spoil", [truncated, lambda path: path.write_text("text"), lambda path: path.unlink()]
+)
+def test_bad_model_file(
+    model: Path, category: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, spoil
+) -> None:
     spoil(model)
     for command in (
         ["predict", str(model), str(category), "--out", str(tmp_path / "out")],
@@ -134,11 +181,29 @@ def test_bad_model_file(model: Path, category: Path, capsys: pytest.CaptureFixtu
 def test_images_of_other_sizes_train_when_told_how(tmp_path: Path) -> None:
     folder = write_images(tmp_path / "good", stripes(8))
     Image.fromarray(np.zeros((50, 90, 3), dtype=np.uint8)).save(folder / "odd.png")
-    assert main(["train", str(folder), "-o", str(tmp_path / "model.igd"), *QUICK, "--fit", "letterbox"]) == 0
+    assert (
+        main(
+            [
+                "train",
+                str(folder),
+                "-o",
+                str(tmp_path / "model.igd"),
+                *SCRATCH,
+                "--fit",
+                "letterbox",
+            ]
+        )
+        == 0
+    )
 
 
 def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, code in ((["--help"], 0), (["train", "--help"], 0), (["--version"], 0), (["fly"], 2)):
+    for arguments, code in (
+        (["--help"], 0),
+        (["train", "--help"], 0),
+        (["--version"], 0),
+        (["fly"], 2),
+    ):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
         assert stopped.value.code == code
@@ -150,37 +215,61 @@ def test_help_does_not_import_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_interrupt_loses_nothing(tmp_path: Path) -> None:
-    """Ctrl-C in a real process: exit code 130, a checkpoint, and --resume ends at the very same model."""
-    folder = write_images(tmp_path / "good", stripes(40))
-    command = [sys.executable, "-m", "igd.cli", "train", str(folder), "--steps", "60", "--width", "4", "-o"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([*command, str(tmp_path / "whole.igd")], check=True, capture_output=True, env=environment)
+INTERRUPTED = """
+import os, signal, sys
+from igd.cli import main
+from igd.progress import TerminalProgress
 
-    process = subprocess.Popen([*command, str(tmp_path / "model.igd")], stderr=subprocess.PIPE, env=environment)
-    assert process.stderr is not None
-    said = b""
-    while b"training" not in said:  # the bar is there: training has begun
-        said += process.stderr.read(1)
-    process.send_signal(signal.SIGINT)
-    said += process.stderr.read()
-    assert process.wait(timeout=60) == 130
-    assert b"--resume" in said
+advance = TerminalProgress.advance
+
+def interrupting(bar, **figures):
+    advance(bar, **figures)
+    if "training" in bar.bar.desc and bar.bar.n == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+
+TerminalProgress.advance = interrupting
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_interrupt_loses_nothing(tmp_path: Path) -> None:
+    """Ctrl-C in a real process, at the third of ten steps: exit code 130, a checkpoint, and
+    --resume ends at the very same model.
+    """
+    folder = write_images(tmp_path / "good", stripes(12))
+    command = ["train", str(folder), "--steps", "10", "--width", "4", "-o"]
+    assert main([*command, str(tmp_path / "whole.igd")]) == 0
+
+    model = tmp_path / "model.igd"
+    process = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, *command, str(model)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert process.returncode == 130, process.stderr
+    assert "--resume" in process.stderr
     assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.igd.checkpoint"]
 
-    subprocess.run([*command, str(tmp_path / "model.igd"), "--resume"], check=True, capture_output=True, env=environment)
+    assert main([*command, str(model), "--resume"]) == 0
     assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.igd"]
-    whole, resumed = IGD.load(tmp_path / "whole.igd"), IGD.load(tmp_path / "model.igd")
-    np.testing.assert_array_equal(whole.score_samples(stripes(5)), resumed.score_samples(stripes(5)))
+    whole, resumed = IGD.load(tmp_path / "whole.igd"), IGD.load(model)
+    np.testing.assert_array_equal(
+        whole.score_samples(stripes(5)), resumed.score_samples(stripes(5))
+    )
 
 
 def test_a_full_disk_costs_nothing_learnt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The model can't be written: exit code 1, the old model is whole, and --resume ends the work without training again."""
+    """The model can't be written: exit code 1, the old model is whole, and --resume ends the work
+    without training again.
+    """
     folder, model = write_images(tmp_path / "good", stripes(8)), tmp_path / "model.igd"
     model.write_text("the old model")
-    command = ["train", str(folder), "-o", str(model), *QUICK]
+    command = ["train", str(folder), "-o", str(model), *SCRATCH]
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -196,7 +285,7 @@ def test_a_full_disk_costs_nothing_learnt(
 
     monkeypatch.setattr("igd.method.em.autoencoder_loss", no_training)
     assert main([*command, "--resume"]) == 0
-    assert IGD.load(model).scales_
+    assert IGD.load(model).fitted_.scales
     assert not (tmp_path / "model.igd.checkpoint").exists()
 
 
@@ -206,8 +295,8 @@ def test_training_goes_on_where_a_checkpoint_can_not_be_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("igd.checkpoint.write_tensors", full)
+    monkeypatch.setattr("igd.files.checkpoint.write_tensors", full)
     folder = write_images(tmp_path / "good", stripes(8))
-    assert main(["train", str(folder), "-o", str(tmp_path / "model.igd"), *QUICK]) == 0
+    assert main(["train", str(folder), "-o", str(tmp_path / "model.igd"), *SCRATCH]) == 0
     assert "no checkpoint written" in capsys.readouterr().err
     assert (tmp_path / "model.igd").exists()

@@ -1,4 +1,6 @@
-"""Data sets and protocols on the command line: a model remembers what it was trained with, and is tested on the rest."""
+"""Data sets and protocols on the command line: a model remembers what it was trained with, and is
+tested on the rest.
+"""
 
 import json
 import os
@@ -11,7 +13,7 @@ from conftest import spotted, stripes
 
 from igd import IGD
 from igd.cli import main
-from igd.data.decoding import decode
+from igd.data.image_set import decode
 
 QUICK = ["--steps", "3", "--width", "4", "--quiet", "--json"]
 
@@ -22,7 +24,13 @@ def arrays(tmp_path: Path) -> Path:
     train = np.concatenate([stripes(30), spotted(stripes(30, seed=1))])
     test = np.concatenate([stripes(10, seed=2), spotted(stripes(20, seed=3))])
     path = tmp_path / "shapes.npz"
-    np.savez(path, x_train=train, y_train=np.repeat([7, 4], 30), x_test=test, y_test=np.repeat([7, 4], [10, 20]))
+    np.savez(
+        path,
+        x_train=train,
+        y_train=np.repeat([7, 4], 30),
+        x_test=test,
+        y_test=np.repeat([7, 4], [10, 20]),
+    )
     return path
 
 
@@ -48,13 +56,28 @@ def test_a_protocol_is_recorded_and_evaluation_follows_it(
     for data in (arrays, elsewhere):
         metrics = run(capsys, "evaluate", model, data, "--quiet", "--json")
         assert (metrics["n_normal"], metrics["n_anomalous"]) == (10, 18)
-    metrics = run(capsys, "evaluate", model, arrays, "--normal-class", "7", "--contamination", "0", "--quiet", "--json")
+    metrics = run(
+        capsys,
+        "evaluate",
+        model,
+        arrays,
+        "--normal-class",
+        "7",
+        "--contamination",
+        "0",
+        "--quiet",
+        "--json",
+    )
     assert (metrics["n_normal"], metrics["n_anomalous"]) == (10, 20)
-    metrics = run(capsys, "evaluate", model, arrays, *protocol[:2], *protocol[4:], "--quiet", "--json")
+    metrics = run(
+        capsys, "evaluate", model, arrays, *protocol[:2], *protocol[4:], "--quiet", "--json"
+    )
     assert (metrics["n_normal"], metrics["n_anomalous"]) == (10, 18)
 
 
-def test_a_manifest_trains_and_tests(category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_trains_and_tests(
+    category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = ["path,label,split,mask"]
     for path in sorted((category / "train" / "good").iterdir()):
         rows.append(f"{path.relative_to(category)},good,train,")
@@ -92,26 +115,34 @@ def test_what_can_not_be_trained_on(
     assert not (tmp_path / "model.igd").exists()
 
 
-def test_what_can_not_be_tested_on(fitted: IGD, category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_can_not_be_tested_on(
+    fitted: IGD, category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = tmp_path / "model.igd"
     fitted.save(model)
     assert main(["evaluate", str(model), str(category / "train" / "good"), "--quiet"]) == 2
-    assert "no labelled test images (it holds 60 train images of kind 'good')" in capsys.readouterr().err
+    assert (
+        "no labelled test images (it holds 60 train images of kind 'good')"
+        in capsys.readouterr().err
+    )
     assert main(["evaluate", str(model), str(category.parent), "--quiet"]) == 2
     assert "choose one: stripes" in capsys.readouterr().err
 
 
 def test_pixels_in_a_file_train_the_same_model(
-    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arrays: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = ["train", arrays, "--normal-class", "7", *QUICK, "-o"]
     held = run(capsys, *command, tmp_path / "held.igd")
     cache = tmp_path / "cache"
     monkeypatch.setenv("IGD_CACHE", str(cache))
-    monkeypatch.setattr("igd.preparation.decode", partial(decode, held=0))
+    monkeypatch.setattr("igd.training.fit.decode", partial(decode, held=0))
     filed = run(capsys, *command, tmp_path / "filed.igd")
     assert list(cache.iterdir()) == []  # it was there: the folder was made for it
     assert filed["fingerprint"] == held["fingerprint"]
     one, other = IGD.load(tmp_path / "held.igd"), IGD.load(tmp_path / "filed.igd")
     np.testing.assert_array_equal(one.score_samples(stripes(5)), other.score_samples(stripes(5)))
-    np.testing.assert_array_equal(one.calibration_scores_, other.calibration_scores_)
+    np.testing.assert_array_equal(one.calibration_.scores, other.calibration_.scores)

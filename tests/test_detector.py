@@ -1,5 +1,7 @@
 """The detector as its users meet it."""
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +17,14 @@ from igd import IGD, Prediction
 from igd.errors import Interrupted, UserError
 from igd.pretraining import contrastive
 from igd.pretraining.contrastive import Contrast
+from igd.training.extract import Extraction
 
 
 def test_finds_and_locates_what_it_never_saw(fitted: IGD) -> None:
-    normal, anomalous = fitted.predict(stripes(40, seed=8)), fitted.predict(spotted(stripes(40, seed=9)))
+    normal, anomalous = (
+        fitted.predict(stripes(40, seed=8)),
+        fitted.predict(spotted(stripes(40, seed=9))),
+    )
     scores = [each.score for each in (*normal, *anomalous)]
     assert roc_auc_score([0] * 40 + [1] * 40, scores) > 0.8
     peaks = [divmod(int(each.map.argmax()), 32) for each in anomalous]
@@ -41,12 +47,16 @@ def test_score_is_the_mean_of_its_terms(fitted: IGD) -> None:
 
 def test_global_and_local_are_one_detector(fitted_large: IGD) -> None:
     image = stripes(1, side=192, seed=8, colour=True)
-    score, heat, terms = fitted_large.look(torch.from_numpy(image).permute(0, 3, 1, 2))
-    looks = [scale.look(torch.from_numpy(image).permute(0, 3, 1, 2), None) for scale in fitted_large.scales_]
-    scores = [sum(value * share for value, share in look.parts) for look in looks]
+    pixels = torch.from_numpy(image).permute(0, 3, 1, 2)
+    score, anomaly_map, terms = fitted_large.fitted_.score(pixels)
+    outputs = [scale.score(pixels, None) for scale in fitted_large.fitted_.scales]
+    scores = [
+        sum(value * weight for value, weight in zip(each.parts, each.weights, strict=True))
+        for each in outputs
+    ]
     torch.testing.assert_close(score, (scores[0] + scores[1]) / 2)
-    torch.testing.assert_close(heat, (looks[0].map + looks[1].map) / 2)
-    reconstruction, anomaly = looks[1].terms["reconstruction"], looks[1].terms["anomaly"]
+    torch.testing.assert_close(anomaly_map, (outputs[0].maps[0] + outputs[1].maps[0]) / 2)
+    reconstruction, anomaly = outputs[1].terms["reconstruction"], outputs[1].terms["anomaly"]
     torch.testing.assert_close(scores[1], 0.9 * reconstruction + 0.1 * anomaly)
     assert len(terms) == 4
 
@@ -62,16 +72,26 @@ def test_shuffling_a_batch_permutes_its_scores(fitted: IGD) -> None:
     images = stripes(40, seed=8)
     order = np.random.default_rng(0).permutation(40)
     scores = fitted.score_samples(images)
-    np.testing.assert_allclose(fitted.score_samples(images[order]), scores[order], rtol=0, atol=1e-6)
-    np.testing.assert_allclose([fitted.predict(image).score for image in images[:5]], -scores[:5], atol=1e-6)
+    np.testing.assert_allclose(
+        fitted.score_samples(images[order]), scores[order], rtol=0, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        [fitted.predict(image).score for image in images[:5]], -scores[:5], atol=1e-6
+    )
 
 
 def test_predict_score_samples_and_decision_function_agree(fitted: IGD) -> None:
     images = np.concatenate([stripes(20, seed=8), spotted(stripes(20, seed=9))])
-    predictions, scores, decisions = fitted.predict(images), fitted.score_samples(images), fitted.decision_function(images)
+    predictions, scores, decisions = (
+        fitted.predict(images),
+        fitted.score_samples(images),
+        fitted.decision_function(images),
+    )
     np.testing.assert_array_equal(scores, [-each.score for each in predictions])
     np.testing.assert_array_equal(decisions < 0, [each.is_anomalous for each in predictions])
-    np.testing.assert_array_equal([each.p_value <= fitted.false_alarm_rate_ for each in predictions], decisions < 0)
+    np.testing.assert_array_equal(
+        [each.p_value <= fitted.false_alarm_rate_ for each in predictions], decisions < 0
+    )
 
 
 def test_folder_file_list_and_array_agree(fitted: IGD, tmp_path: Path) -> None:
@@ -85,7 +105,7 @@ def test_folder_file_list_and_array_agree(fitted: IGD, tmp_path: Path) -> None:
 
 def test_calibration_images_are_not_trained_on(fitted: IGD) -> None:
     assert fitted.provenance_["images"] == 160
-    assert fitted.provenance_["calibration_images"] == len(fitted.calibration_scores_) == 40
+    assert fitted.provenance_["calibration_images"] == len(fitted.calibration_.scores) == 40
     assert fitted.false_alarm_rate_ == 0.05
 
 
@@ -98,10 +118,20 @@ class StopAfter:
         return self.left == 0
 
 
-@pytest.mark.parametrize(("steps", "pretrain"), [(3, "scratch"), (7, "scratch"), (4, "imagenet")])  # global, local, global
-def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pretrain: str) -> None:
+@pytest.mark.parametrize(
+    ("steps", "pretrain"), [(3, "scratch"), (7, "scratch"), (4, "imagenet")]
+)  # global, local, global
+def test_stopped_and_resumed_equals_uninterrupted(
+    tmp_path: Path, steps: int, pretrain: str
+) -> None:
     images = stripes(8, side=192, colour=True)
-    settings = {"pretrain": pretrain, "scales": ("global", "local"), "steps": 5, "width": 2, "image_size": 192}
+    settings = {
+        "pretrain": pretrain,
+        "scales": ("global", "local"),
+        "steps": 5,
+        "width": 2,
+        "image_size": 192,
+    }
     checkpoint = tmp_path / "run.checkpoint"
     with pytest.warns(UserWarning, match="model:"):
         whole = IGD(**settings).fit(images)
@@ -109,25 +139,34 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, steps: int, pr
             IGD(**settings).fit(images, checkpoint=checkpoint, stop=StopAfter(steps))
         assert checkpoint.exists()
         resumed = IGD(**settings).fit(images, checkpoint=checkpoint, resume=True)
-    for one, other in zip(whole.scales_, resumed.scales_, strict=True):
+    for one, other in zip(whole.fitted_.scales, resumed.fitted_.scales, strict=True):
         for (name, value), again in zip(
-            one.autoencoder.state_dict().items(), other.autoencoder.state_dict().values(), strict=True
+            one.autoencoder.state_dict().items(),
+            other.autoencoder.state_dict().values(),
+            strict=True,
         ):
             assert torch.equal(value, again), name
         assert torch.equal(one.history, other.history)
-    assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
+    np.testing.assert_array_equal(whole.calibration_.scores, resumed.calibration_.scores)
 
 
-@pytest.mark.parametrize("stop_at", [2, 4, 5])  # in pre-training, while its encoder looks at the images, and in training
-def test_pretraining_is_resumed_too(tmp_path: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "stop_at", [2, 4, 5]
+)  # in pre-training, while its encoder looks at the images, and in training
+def test_pretraining_is_resumed_too(
+    tmp_path: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(contrastive, "FAST", Contrast(steps=3, batch_size=4, narrow=True))
-    settings, checkpoint = {"pretrain": "contrastive", "steps": 3, "width": 2}, tmp_path / "run.checkpoint"
+    settings, checkpoint = (
+        {"pretrain": "contrastive", "steps": 3, "width": 2},
+        tmp_path / "run.checkpoint",
+    )
     with pytest.warns(UserWarning, match="model:"):
         whole = IGD(**settings).fit(stripes(10))
         with pytest.raises(Interrupted, match="go on with --resume"):
             IGD(**settings).fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(stop_at))
         resumed = IGD(**settings).fit(stripes(10), checkpoint=checkpoint, resume=True)
-    assert torch.equal(whole.calibration_scores_, resumed.calibration_scores_)
+    np.testing.assert_array_equal(whole.calibration_.scores, resumed.calibration_.scores)
 
 
 def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
@@ -135,15 +174,21 @@ def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
         detector = IGD(steps=3, width=4).fit(stripes(10))
     expected = detector.score_samples(stripes(5))
     with pytest.raises(Interrupted):
-        detector.fit(stripes(10, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1))
+        detector.fit(
+            stripes(10, seed=1), checkpoint=str(tmp_path / "run.checkpoint"), stop=StopAfter(1)
+        )
     np.testing.assert_array_equal(detector.score_samples(stripes(5)), expected)
 
 
 def test_few_images_leave_room_in_the_score_for_all_others() -> None:
-    """Fewer images than directions: all others are far from mu, but not so far that l_h can't tell them apart."""
+    """Fewer images than directions: all others are far from mu, but not so far that l_h can't tell
+    them apart.
+    """
     with pytest.warns(UserWarning, match="model:"):
         detector = IGD(steps=3, width=4).fit(stripes(10))
-    terms = [prediction.terms["global.anomaly"] for prediction in detector.predict(stripes(30, seed=1))]
+    terms = [
+        prediction.terms["global.anomaly"] for prediction in detector.predict(stripes(30, seed=1))
+    ]
     assert len(set(terms)) == 30
     assert 0.3 < np.median(terms) < 0.9
 
@@ -151,7 +196,7 @@ def test_few_images_leave_room_in_the_score_for_all_others() -> None:
 def test_epochs_are_passes_over_the_images() -> None:
     with pytest.warns(UserWarning, match="model:"):
         detector = IGD(epochs=2, width=2).fit(np.tile(stripes(20), (50, 1, 1)))
-    assert len(detector.scales_[0].history) == 2 * 25  # 800 training images in batches of 32
+    assert len(detector.fitted_.scales[0].history) == 2 * 25  # 800 training images in batches of 32
 
 
 def test_terms_are_those_of_the_objective() -> None:
@@ -166,7 +211,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         IGD(steps=5, width=4).fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(2))
     with pytest.raises(UserError, match=r"with other images; .* or delete this file"):
         IGD(steps=5, width=4).fit(stripes(10, seed=1), checkpoint=checkpoint, resume=True)
-    with pytest.raises(UserError, match=r"with other settings \(seed was 0\); .* or delete this file"):
+    with pytest.raises(
+        UserError, match=r"with other settings \(seed was 0\); .* or delete this file"
+    ):
         IGD(steps=5, width=4, seed=1).fit(stripes(10), checkpoint=checkpoint, resume=True)
 
 
@@ -175,7 +222,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     [
         ({"recipe": "slow"}, "no recipe"),
         ({"objective": "svm"}, "no objective"),
-        ({"scales": ("pixel",)}, "no scale is called pixel"),
+        ({"scales": ("patch",)}, "no scale is called patch"),
         ({"image_size": 100, "scales": ("global",)}, "too short for the global model.*162"),
         ({"image_size": 200, "scales": ("global",)}, "multiple of 64"),
         ({"image_size": 16}, "too short for the global model.*17"),
@@ -256,6 +303,64 @@ def test_a_half_is_where_alarms_begin(rate: float | None) -> None:
     with pytest.warns(UserWarning, match="model:"):
         detector = IGD(steps=3, width=4, max_false_alarms=rate).fit(stripes(60))
     assert detector.threshold_ == 0.5
-    predictions = detector.predict(np.concatenate([stripes(20, seed=1), spotted(stripes(20, seed=2))]))
+    predictions = detector.predict(
+        np.concatenate([stripes(20, seed=1), spotted(stripes(20, seed=2))])
+    )
     assert {prediction.is_anomalous for prediction in predictions} == {True, False}
     assert all(prediction.is_anomalous == (prediction.score > 0.5) for prediction in predictions)
+
+
+@pytest.mark.parametrize("stop_at", [1, 2, 3])
+def test_extraction_is_resumed_too(
+    tmp_path: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default recipe trains no network; what its one pass has computed is not lost either."""
+    monkeypatch.setattr("igd.training.extract.AT_ONCE", 10)
+    images, checkpoint = stripes(30, side=96, colour=True), tmp_path / "run.checkpoint"
+    whole = IGD(image_size=96).fit(images)
+    with pytest.raises(Interrupted, match="go on with --resume"):
+        IGD(image_size=96).fit(images, checkpoint=checkpoint, stop=StopAfter(stop_at))
+    extracted = []
+    extract = Extraction._extract
+    monkeypatch.setattr(
+        Extraction, "_extract", lambda self, *given: (extracted.append(1), extract(self, *given))[1]
+    )
+    resumed = IGD(image_size=96).fit(images, checkpoint=checkpoint, resume=True)
+    assert len(extracted) == 3 - (stop_at - 1)
+    for one, other in zip(whole.fitted_.scales, resumed.fitted_.scales, strict=True):
+        for name, value in one.tensors().items():
+            assert torch.equal(value, other.tensors()[name]), name
+    np.testing.assert_array_equal(whole.calibration_.scores, resumed.calibration_.scores)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (
+            {"objective": "dsvdd", "steps": 9},
+            r"objective='dsvdd', steps=9 have no effect: .*position",
+        ),
+        ({"width": 8}, r"width=8 has no effect: .*--scales global,local"),
+        ({"precision": "bf16-mixed"}, "precision='bf16-mixed' has no effect"),
+        (
+            {"pretrain": "scratch", "backbone": "resnet18"},
+            "backbone='resnet18' has no effect: .*scratch",
+        ),
+        ({"scales": ("global",), "steps": 3, "epochs": 2}, "epochs and steps both"),
+    ],
+)
+def test_parameters_without_effect_are_refused(given: dict[str, object], named: str) -> None:
+    with pytest.raises(UserError, match=named):
+        IGD(image_size=192, **given).fit(stripes(6, side=96, colour=True))
+
+
+@pytest.mark.parametrize(
+    "way",
+    [copy.deepcopy, lambda detector: pickle.loads(pickle.dumps(detector))],  # noqa: S301
+)
+def test_a_fitted_detector_can_be_copied_and_pickled(fitted: IGD, way) -> None:
+    other = way(fitted)
+    assert other.get_params() == fitted.get_params()
+    images = stripes(5, seed=8)
+    np.testing.assert_array_equal(other.score_samples(images), fitted.score_samples(images))
+    assert way(IGD(steps=3)).get_params() == IGD(steps=3).get_params()

@@ -50,11 +50,15 @@ def test_train_export_and_serve(run: Run, place: Path) -> None:
     said = run("train_from_folder.py", "igd-examples/bricks")
     verdicts = re.findall(r"^(ANOMALOUS|normal) .* (good|crack|stain|hole) ", said, re.MULTILINE)
     assert {kind for _, kind in verdicts} == {"good", "crack", "stain", "hole"}
-    assert [verdict == "ANOMALOUS" for verdict, _ in verdicts] == [kind != "good" for _, kind in verdicts]
+    assert [verdict == "ANOMALOUS" for verdict, _ in verdicts] == [
+        kind != "good" for _, kind in verdicts
+    ]
     assert (place / "igd-examples" / "parts.igd").stat().st_size > 100_000
 
     said = run("export_without_torch.py", "igd-examples/parts.igd")
-    with_torch, without = (re.findall(rf"^{way} PyTorch: +(.*)", said, re.MULTILINE) for way in ("with", "without"))
+    with_torch, without = (
+        re.findall(rf"^{way} PyTorch: +(.*)", said, re.MULTILINE) for way in ("with", "without")
+    )
     assert len(with_torch) == 8
     assert with_torch == without
     assert "0 verdicts differ" in said
@@ -67,7 +71,9 @@ def test_train_export_and_serve(run: Run, place: Path) -> None:
 
 def test_score_array(run: Run) -> None:
     said = run("score_array.py")
-    normal, patched = map(float, re.search(r"decision_function \[ *(\S+) +(\S+?) *\]", said).groups())
+    normal, patched = map(
+        float, re.search(r"decision_function \[ *(\S+) +(\S+?) *\]", said).groups()
+    )
     assert normal > 0 > patched
     row, column = map(int, re.search(r"row (\d+), column (\d+); anomalous: True", said).groups())
     assert 192 // 3 <= row < 192 // 2
@@ -91,6 +97,11 @@ def test_ablation(run: Run) -> None:
 
 def test_audit(run: Run, place: Path) -> None:
     said = run("audit.py", "igd-examples/bricks")
-    found, planted = map(int, re.search(r"^(\d) of (\d) planted defects are among the first", said, re.MULTILINE).groups())
+    found, planted = map(
+        int,
+        re.search(
+            r"^(\d) of (\d) planted defects are among the first", said, re.MULTILINE
+        ).groups(),
+    )
     assert found > planted / 2
     assert (place / "igd-examples" / "audit.html").stat().st_size > 10_000

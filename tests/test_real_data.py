@@ -16,11 +16,15 @@ def test_fashion_mnist_trousers() -> None:
     labels = arrays["y_test"][:1000] != 1
     predictions = detector.predict(arrays["x_test"][:1000])
     assert roc_auc_score(labels, [each.score for each in predictions]) > 0.9
-    assert roc_auc_score(labels, [each.terms["global.reconstruction"] for each in predictions]) > 0.9
+    assert (
+        roc_auc_score(labels, [each.terms["global.reconstruction"] for each in predictions]) > 0.9
+    )
     assert predictions[0].map.shape == (28, 28)
 
 
-@pytest.mark.parametrize(("name", "train", "test"), [("bottle", 209, 83), ("capsule", 219, 132), ("grid", 264, 78)])
+@pytest.mark.parametrize(
+    ("name", "train", "test"), [("bottle", 209, 83), ("capsule", 219, 132), ("grid", 264, 78)]
+)
 def test_mvtec_categories_are_read_as_they_are(name: str, train: int, test: int) -> None:
     dataset = read_dataset(real_data("mvtec256") / name)
     assert len(dataset.training_samples()) == train

@@ -1,4 +1,5 @@
-"""l_h against the distance from the centre, as igd.method.gaussian computes it, and where latents of normal images lie.
+"""l_h against the distance from the centre, as igd.method.gaussian computes it, and where latents
+of normal images lie.
 
 python docs/pictures/anomaly.py
 """
@@ -31,7 +32,9 @@ def losses() -> list[float]:
 def normal_distances() -> list[float]:
     """How often an isotropic Gaussian in Z dimensions has each distance, the largest being 1."""
     radii = CURVE.clamp(min=1e-9)
-    logarithm = (DIMENSIONS - 1) * radii.log() - DIMENSIONS * radii.square() / 2  # sigma^2 is the sum over dimensions
+    logarithm = (
+        DIMENSIONS - 1
+    ) * radii.log() - DIMENSIONS * radii.square() / 2  # sigma^2 is the sum over dimensions
     return (logarithm - logarithm.max()).exp().tolist()
 
 
@@ -46,16 +49,40 @@ def picture() -> str:
             text(LEFT - 8, at(0, value)[1] + 4, f"{value:g}", "small", "end"),
         ]
     for distance in (0, 1, 2, 3):
-        parts.append(text(at(distance, 0)[0], BOTTOM + 18, f"{distance} σ" if distance else "μ", "small", "middle"))
+        parts.append(
+            text(
+                at(distance, 0)[0],
+                BOTTOM + 18,
+                f"{distance} σ" if distance else "μ",
+                "small",
+                "middle",
+            )
+        )
     parts += [
         area([at(0, 0), *normal, at(FARTHEST, 0)]),
         line(curve, "curve"),
         text(at(1, 0)[0], at(1, 0.83)[1], "normal latents", "small", "middle"),
         text(at(1.5, 0)[0] + 6, at(0, 0.87)[1] + 14, "ℓ_h = 1 − exp(−‖z − μ‖² / σ²)", "name"),
-        text(at(1.5, 0)[0] + 6, at(0, 0.87)[1] + 34, "beyond 2 σ it is flat: no gradient leads back", "small"),
-        text((LEFT + RIGHT) / 2, BOTTOM + 40, "distance of a latent from the centre", "small", "middle"),
+        text(
+            at(1.5, 0)[0] + 6,
+            at(0, 0.87)[1] + 34,
+            "beyond 2 σ it is flat: no gradient leads back",
+            "small",
+        ),
+        text(
+            (LEFT + RIGHT) / 2,
+            BOTTOM + 40,
+            "distance of a latent from the centre",
+            "small",
+            "middle",
+        ),
     ]
-    return drawing(WIDTH, HEIGHT, "The anomaly score l_h against the distance of a latent from the centre", parts)
+    return drawing(
+        WIDTH,
+        HEIGHT,
+        "The anomaly score l_h against the distance of a latent from the centre",
+        parts,
+    )
 
 
 if __name__ == "__main__":

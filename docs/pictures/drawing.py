@@ -1,4 +1,6 @@
-"""Drawings as SVG: boxes, lines and text on a panel of their own, readable on light and on dark pages."""
+"""Drawings as SVG: boxes, lines and text on a panel of their own, readable on light and on dark
+pages.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ text { font: 13px system-ui, sans-serif; fill: #1d2a33 }
 }
 """
 HEAD = (
-    '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+    'orient="auto">'
     '<path class="head" d="M0,0 8,4 0,8z"/></marker>'
 )
 
@@ -46,7 +49,8 @@ def drawing(width: int, height: int, title: str, parts: Iterable[str]) -> str:
     """A whole SVG file."""
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}">',
             f"<title>{escape(title)}</title>",
             f"<style>{STYLE}</style>",
             f"<defs>{HEAD}</defs>",
@@ -58,7 +62,9 @@ def drawing(width: int, height: int, title: str, parts: Iterable[str]) -> str:
 
 
 def box(x: float, y: float, width: float, height: float, kind: str = "box") -> str:
-    return f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="5"/>'
+    return (
+        f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="5"/>'
+    )
 
 
 def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:

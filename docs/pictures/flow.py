@@ -1,4 +1,5 @@
-"""How an image flows through the rooms, while learning and while judging.
+"""How an image goes through the rooms: what is computed, the steps of a training, those of a
+prediction.
 
 python docs/pictures/flow.py
 """
@@ -7,37 +8,43 @@ from __future__ import annotations
 
 from drawing import arrow, box, drawing, text, write
 
-WIDTH, HIGH, STEP, LEFT = 900, 62, 176, 16
-BOX = 156
+WIDTH, HIGH, STEP, BOX, LEFT = 1100, 62, 153, 140, 16
 
 # What happens, and where: in the order of the arrows.
-LOOKING = [
-    ("a picture", "file, array, upload", "given"),
-    ("pixels", "data/images.py", "box"),
-    ("the model's square", "data/geometry.py", "box"),
-    ("features", "pretraining/features.py", "box"),
-    ("terms and maps", "scale.py, pixelscale.py", "box"),
+COMPUTED = [
+    ("image", "file, array, upload", "given"),
+    ("pixels", "data/decoding.py", "box"),
+    ("model's square", "data/geometry.py", "box"),
+    ("features", "backbones/features.py", "box"),
+    ("parts, map", "scales/", "box"),
+    ("score, map", "scales/fusion.py", "box"),
+    ("p-value", "inference/conformal.py", "said"),
 ]
-JUDGING = [
-    ("one score, one map", "combination.py", "box"),
-    ("p-value, verdict", "calibration.py", "box"),
-    ("map at original size", "data/geometry.py", "box"),
-    ("Prediction", "judging.py", "said"),
-    ("CSV, page, answer", "evaluation/, deploy/", "said"),
+TRAINING = [
+    ("plan", "plan.py", "box"),
+    ("decode", "data/image_set.py", "box"),
+    ("split", "split.py", "box"),
+    ("extract features", "extract.py", "box"),
+    ("EM", "autoencoders.py", "box"),
+    ("fuse, calibrate", "calibrate.py", "box"),
+    ("FittedState", "fitted.py", "said"),
 ]
-LEARNING = [
-    ("E-step, M-step", "method/em.py", "box"),
-    ("units of each part", "combination.py", "box"),
-    ("usual scores", "calibration.py", "box"),
-    ("parts.igd", "modelfile.py", "said"),
+PREDICTION = [
+    ("predictions", "inference/predictor.py", "box"),
+    ("predicted", "inference/predictor.py", "box"),
+    ("score_batch", "detector.py", "box"),
+    ("FittedState.score", "training/fitted.py", "box"),
+    ("Scale.score", "scales/", "box"),
+    ("Fusion.score", "scales/fusion.py", "box"),
+    ("Prediction", "inference/predictor.py", "said"),
 ]
 
 
-def row(top: float, steps: list[tuple[str, str, str]], first: float = LEFT) -> list[str]:
-    """Boxes side by side, with an arrow from each to the next."""
-    parts = []
+def row(top: float, heading: str, steps: list[tuple[str, str, str]]) -> list[str]:
+    """Boxes side by side under a heading, with an arrow from each to the next."""
+    parts = [text(LEFT, top - 12, heading, "small")]
     for number, (what, where, kind) in enumerate(steps):
-        x = first + number * STEP
+        x = LEFT + number * STEP
         parts += [box(x, top, BOX, HIGH, kind), text(x + BOX / 2, top + 27, what, "name", "middle")]
         parts.append(text(x + BOX / 2, top + 46, where, "small", "middle"))
         if number:
@@ -46,25 +53,14 @@ def row(top: float, steps: list[tuple[str, str, str]], first: float = LEFT) -> l
 
 
 def flow() -> str:
-    looking, learning, judging = 40, 160, 280
-    first, features, last = (LEFT + column * STEP + BOX / 2 for column in (0, 3, 4))
-    above_learning, above_judging = learning - 36, judging - 36
     parts = [
-        text(LEFT, 26, "every image, to learn from or to judge", "small"),
-        *row(looking, LOOKING),
-        arrow([(features, looking + HIGH), (features, above_learning), (first, above_learning), (first, learning - 2)]),
-        text(first + 16, learning - 11, "learning: IGD.fit; the held-out images are looked at just as new ones are", "small"),
-        *row(learning, LEARNING),
-        arrow([(last, looking + HIGH), (last, above_judging), (first, above_judging), (first, judging - 2)]),
-        text(
-            first + 16,
-            judging - 11,
-            "judging: IGD.predict; an exported graph does all from the square to p-value and map",
-            "small",
+        *row(36, "What is computed from every image, in training, prediction and export", COMPUTED),
+        *row(
+            144, "IGD.fit: the steps of training/fit.py; files of training/ unless named", TRAINING
         ),
-        *row(judging, JUDGING),
+        *row(252, "IGD.predict: the calls, in order", PREDICTION),
     ]
-    return drawing(WIDTH, judging + HIGH + 16, "How an image flows through the rooms of igd", parts)
+    return drawing(WIDTH, 252 + HIGH + 16, "How an image goes through the rooms of igd", parts)
 
 
 if __name__ == "__main__":

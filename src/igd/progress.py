@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from igd.text import visible
+
 Item = TypeVar("Item")
 
 
@@ -35,7 +37,7 @@ class LineProgress(Progress):
     """No bars; what must be said goes to standard error."""
 
     def say(self, message: str) -> None:
-        sys.stderr.write(f"igd: {message}\n")
+        sys.stderr.write(f"igd: {visible(message)}\n")
 
 
 class TerminalProgress(LineProgress):
@@ -44,11 +46,15 @@ class TerminalProgress(LineProgress):
     def start(self, total: int, doing: str, done: int = 0) -> None:
         from tqdm import tqdm
 
-        self.bar = tqdm(total=total, desc=f"{doing:>24}", initial=done, dynamic_ncols=True, delay=0.5)
+        self.bar = tqdm(
+            total=total, desc=f"{doing:>24}", initial=done, dynamic_ncols=True, delay=0.5
+        )
 
     def advance(self, **figures: float) -> None:
         if figures:
-            self.bar.set_postfix({name: f"{value:.3f}" for name, value in figures.items()}, refresh=False)
+            self.bar.set_postfix(
+                {name: f"{value:.3f}" for name, value in figures.items()}, refresh=False
+            )
         self.bar.update()
 
     def finish(self) -> None:

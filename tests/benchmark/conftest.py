@@ -10,7 +10,9 @@ from conftest import write_digits
 
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_digits(tmp_path_factory.mktemp("digits") / "mnist.npz", {0: 20, 1: 20}, {0: 10, 1: 10})
+    return write_digits(
+        tmp_path_factory.mktemp("digits") / "mnist.npz", {0: 20, 1: 20}, {0: 10, 1: 10}
+    )
 
 
 @pytest.fixture(scope="session")

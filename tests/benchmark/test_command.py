@@ -6,18 +6,20 @@ from pathlib import Path
 import pytest
 
 from igd.benchmark.paper import paper_tables
-from igd.benchmark.protocols import Protocol
-from igd.benchmark.runs import Run
-from igd.benchmark.store import Store
+from igd.benchmark.run import Protocol, Run
+from igd.benchmark.run_store import RunStore
 from igd.cli import main
 
 QUICK = ["--pretrain", "scratch", "--steps", "3", "--width", "4", "--quiet"]
 
 
+def run_mnist(digits: Path, store: str, *flags: str) -> list[str]:
+    return ["benchmark", "run", "mnist", "--data", str(digits), "--store", store, *flags]
+
+
 def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "results.sqlite")
-    command = ["benchmark", "run", "mnist", "--data", str(digits), "--classes", "0", "--methods", "ocsvm", "igd", *QUICK]
-    command += ["--store", store]
+    command = run_mnist(digits, store, "--classes", "0", "--methods", "ocsvm", "igd", *QUICK)
     assert main([*command, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "2 runs, 0 done"
     assert not Path(store).exists()
@@ -25,36 +27,50 @@ def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main(command) == 0
     assert "2 of 2 runs done, 2 of them now" in capsys.readouterr().out
     assert main([*command, "--dry-run", "--json"]) == 0
-    assert [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()] == [True, True]
+    assert [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()] == [
+        True,
+        True,
+    ]
 
     assert main(["benchmark", "show", store]) == 0
     shown = capsys.readouterr().out
     assert "| normal class | igd, fast, scratch, steps 3, width 4 | ocsvm |" in shown
     assert "ocsvm: not the published test set (20 of 10,000 images)." in shown
     page = tmp_path / "page.html"
-    assert main(["benchmark", "show", store, "--format", "html", "-o", str(page), "--figures", str(tmp_path / "figures")]) == 0
+    figures = ["--figures", str(tmp_path / "figures")]
+    assert main(["benchmark", "show", store, "--format", "html", "-o", str(page), *figures]) == 0
     assert "<table>" in page.read_text()
     assert capsys.readouterr().out == f"{page}: 2 runs\n"
     assert main(["benchmark", "export", store, "-o", str(tmp_path / "mnist.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 2
     (kept,) = json.loads((tmp_path / "mnist.json").read_text())["commands"]
-    assert kept.startswith("igd benchmark run mnist --data mnist.npz --classes 0 --methods ocsvm igd --seeds 0 --recipe fast")
+    assert kept.startswith(
+        "igd benchmark run mnist --data mnist.npz --classes 0 --methods ocsvm igd --seeds 0 "
+        "--recipe fast"
+    )
     assert str(tmp_path) not in kept
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A store with figure 1's runs on one class."""
-    store = Store(tmp_path / "small.sqlite", create=True)
+    store = RunStore(tmp_path / "small.sqlite", create=True)
     for share in (0.2, 0.6):
         run = Run("mnist", "copy", "0", "igd", {}, "m", 0, Protocol(share))
         images = {"training": 1, "normal": 1000, "anomalous": 9000}
-        result = {"metrics": {"image_auroc": share}, "images": images, "protocols": [], "seconds": {"training": 1}}
+        result = {
+            "metrics": {"image_auroc": share},
+            "images": images,
+            "protocols": [],
+            "seconds": {"training": 1},
+        }
         store.add(run, result)
     return store.path
 
 
-def test_show_says_what_it_wrote(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_says_what_it_wrote(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page, figures = tmp_path / "page.md", tmp_path / "figures"
     assert main(["benchmark", "show", str(small)]) == 0
     tables = capsys.readouterr().out
@@ -70,17 +86,24 @@ def test_show_says_what_it_wrote(small: Path, tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out == ""
 
 
-def test_show_says_why_there_is_no_figure(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = Store(small)
+def test_show_says_why_there_is_no_figure(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = RunStore(small)
     with store.database:
         store.database.execute("delete from run where rowid = 1")
     assert main(["benchmark", "show", str(small), "--figures", str(tmp_path / "figures")]) == 0
-    assert "figures: no figure; they need runs of igd or dsvdd under :small or :contaminated" in capsys.readouterr().err
+    assert (
+        "figures: no figure; they need runs of igd or dsvdd under :small or :contaminated"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["benchmark", "paper"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(paper_tables())
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(
+        paper_tables()
+    )
     assert main(["benchmark", "paper", "tab:mnist-auc", "--format", "csv"]) == 0
     assert "IGD, ImageNet,mean,0.9927" in capsys.readouterr().out.replace('"', "")
     assert main(["benchmark", "paper", "medical", "--json"]) == 0
@@ -93,14 +116,25 @@ def test_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["run", "imagenet"], "no data set is called 'imagenet'; there are mnist"),
         (["run", "mnist:huge"], "no variant of mnist is called 'huge'"),
-        (["run", "mnist", "--data", "absent.npz"], "absent.npz: no such file or folder; --data names the .npz file of mnist"),
-        (["run", "mvtec", "--data", "absent"], "absent: no such folder; --data names the folder with the categories"),
+        (
+            ["run", "mnist", "--data", "absent.npz"],
+            "absent.npz: no such file or folder; --data names the .npz file of mnist",
+        ),
+        (
+            ["run", "mvtec", "--data", "absent"],
+            "absent: no such folder; --data names the folder with the categories",
+        ),
         (["show", "absent.sqlite"], "absent.sqlite: no such file; make it with: igd benchmark run"),
-        (["show", "absent.json"], "absent.json: no such file; make it with: igd benchmark export STORE -o absent.json"),
+        (
+            ["show", "absent.json"],
+            "absent.json: no such file; make it with: igd benchmark export STORE -o absent.json",
+        ),
         (["paper", "table 7"], "the paper has no table called 'table 7'"),
     ],
 )
-def test_mistakes(words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+def test_mistakes(
+    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["benchmark", *words]) == 2
     captured = capsys.readouterr()
@@ -110,8 +144,10 @@ def test_mistakes(words: list[str], says: str, tmp_path: Path, capsys: pytest.Ca
     assert list(tmp_path.iterdir()) == []
 
 
-def test_mistakes_about_the_runs(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["benchmark", "run", "mnist", "--data", str(digits), "--store", str(tmp_path / "a.sqlite")]
+def test_mistakes_about_the_runs(
+    digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = run_mnist(digits, str(tmp_path / "a.sqlite"))
     for words, says in (
         (["--classes", "12"], "mnist has no class '12'"),
         (["--methods", "magic"], "no method is called 'magic'"),
@@ -124,6 +160,6 @@ def test_mistakes_about_the_runs(digits: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_store_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Store(tmp_path / "empty.sqlite", create=True)
+    RunStore(tmp_path / "empty.sqlite", create=True)
     assert main(["benchmark", "show", str(tmp_path / "empty.sqlite")]) == 2
     assert "no run has a result yet (0 failed)" in capsys.readouterr().err

@@ -5,13 +5,13 @@ from decimal import ROUND_HALF_UP, Decimal
 import pytest
 
 from igd import UserError
-from igd.benchmark.datasets import DATA
-from igd.benchmark.methods import METHODS
-from igd.benchmark.paper import MEAN, find_table, paper_tables, published
-from igd.benchmark.reprint import reprint
+from igd.benchmark.benchmark_data import DATA
+from igd.benchmark.paper import MEAN, find_table, paper_tables, published, reprint
+from igd.benchmark.suites import METHODS
 
-# Rows whose published mean is not the mean of the class figures beside it: published, and recomputed from them.
-# Most are within what rounding explains; CapsNet_PP, ULSLM and CAVGA-D_u on CIFAR-10 are not.
+# Rows whose published mean is not the mean of the class figures beside it: published, and
+# recomputed from them. Most are within what rounding explains; CapsNet_PP, ULSLM and CAVGA-D_u on
+# CIFAR-10 are not.
 INCONSISTENT = {
     ("mvtec-classes", "AVID", None): ("0.73", "0.72"),
     ("mnist-classes", "KDE", None): ("0.8140", "0.8143"),
@@ -44,10 +44,14 @@ INCONSISTENT = {
     ("mvtec-localisation-classes", "IGD", "ssl"): ("0.931", "0.932"),
 }
 
-# Means that two tables of the paper give differently: beyond the digits that the shorter one prints.
+# Means that two tables of the paper give differently: beyond the digits that the shorter one
+# prints.
 CONTRADICTED = {
     ("cifar10", "image_auroc", "ADGAN"): {"0.6340", "0.6180"},
-    ("cifar10", "image_auroc", "DSVDD"): {"0.6481", "0.7612"},  # the robustness table's, which does not say its pre-training
+    ("cifar10", "image_auroc", "DSVDD"): {
+        "0.6481",
+        "0.7612",
+    },  # the robustness table's, which does not say its pre-training
     ("cifar10", "image_auroc", "IGD imagenet"): {"0.8368", "0.836"},  # the ablation's, cut
     ("fashion-mnist", "image_auroc", "IGD imagenet"): {"0.9357", "0.935"},  # the supplement's, cut
 }
@@ -66,7 +70,9 @@ def test_means_are_those_of_the_classes_but_for_the_paper_s_own_slips() -> None:
             checked += 1
             (mean,) = (each for each in figures if each.normal == MEAN)
             assert tuple(each.normal for each in figures[:-1]) == DATA[mean.data].classes
-            again = (sum(classes) / len(classes)).quantize(Decimal(1).scaleb(-mean.digits), ROUND_HALF_UP)
+            again = (sum(classes) / len(classes)).quantize(
+                Decimal(1).scaleb(-mean.digits), ROUND_HALF_UP
+            )
             if str(again) != mean.printed:
                 found[table.name, method, pretrain] = (mean.printed, str(again))
     assert found == INCONSISTENT
@@ -83,7 +89,10 @@ def test_tables_that_print_the_same_mean_agree_but_for_the_paper_s_own_slips() -
     contradicted = {}
     for what, figures in means.items():
         digits = min(each.digits for each in figures)
-        if max(each.value for each in figures) - min(each.value for each in figures) > 0.5 * 10**-digits + 1e-9:
+        if (
+            max(each.value for each in figures) - min(each.value for each in figures)
+            > 0.5 * 10**-digits + 1e-9
+        ):
             contradicted[what] = {each.printed for each in figures}
     assert contradicted == CONTRADICTED
 
@@ -117,8 +126,12 @@ def test_methods_are_found_in_the_paper() -> None:
 
 def test_published_figures_by_pre_training() -> None:
     found = published("mnist", "image_auroc", "IGD")
-    assert {pretrain: figure.printed for pretrain, figure in found.items()} == {"scratch": "0.9869", "imagenet": "0.9927"}
-    assert published("fashion-mnist", "image_auroc", "IGD")["imagenet"].printed == "0.9357"  # not the rounded 0.935
+    assert {pretrain: figure.printed for pretrain, figure in found.items()} == {
+        "scratch": "0.9869",
+        "imagenet": "0.9927",
+    }
+    # Not the rounded 0.935.
+    assert published("fashion-mnist", "image_auroc", "IGD")["imagenet"].printed == "0.9357"
     (figure,) = published("cifar10", "image_auroc", "DSVDD", contamination=0.05).values()
     assert (figure.printed, figure.table, figure.pretrain) == ("0.7124", "contaminated", None)
     assert published("lag", "image_auroc", "OCSVM") == {}
@@ -127,9 +140,16 @@ def test_published_figures_by_pre_training() -> None:
 def test_a_table_is_printed_again_to_the_digit() -> None:
     table = reprint(find_table("tab:noise_conta"))
     assert table.header[1:] == ["DSVDD", "DSVDD+REC", "IGD"]
-    assert [cell.text for cell in table.rows[4]] == ["mvtec, 5% contamination", "0.8391", "0.7733", "0.9319"]
+    assert [cell.text for cell in table.rows[4]] == [
+        "mvtec, 5% contamination",
+        "0.8391",
+        "0.7733",
+        "0.9319",
+    ]
 
 
 def test_an_unknown_table_is_refused() -> None:
-    with pytest.raises(UserError, match="no table called 'tab:nothing'; there are detection, mvtec-detection"):
+    with pytest.raises(
+        UserError, match="no table called 'tab:nothing'; there are detection, mvtec-detection"
+    ):
         find_table("tab:nothing")

@@ -1,6 +1,7 @@
 """Grids of runs, and the keys that runs are known by."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,17 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from igd import UserError, recipes
-from igd.benchmark.methods import METHODS
-from igd.benchmark.protocols import Protocol
-from igd.benchmark.runs import Run
-from igd.benchmark.suites import VARIANTS, find_suite, plan
+import igd
+from igd import UserError
+from igd.benchmark.run import RESULT_CODE, Protocol, Run, code_digest, digest, made_by
+from igd.benchmark.suites import METHODS, VARIANTS, find_suite, plan
+from igd.scales import recipes
 
 SETTINGS = {"recipe": "fast", "pretrain": "scratch"}
 
 
 def test_variants_are_the_paper_s() -> None:
-    shares = {name: [(one.training_share, one.contamination) for one in each.protocols] for name, each in VARIANTS.items()}
+    shares = {
+        name: [(one.training_share, one.contamination) for one in each.protocols]
+        for name, each in VARIANTS.items()
+    }
     assert shares == {
         "standard": [(1.0, 0.0)],
         "small": [(0.2, 0.0), (0.6, 0.0), (1.0, 0.0)],
@@ -45,21 +49,72 @@ def test_runs_of_two_variants_are_shared(digits: Path) -> None:
 def test_a_key_is_the_same_in_every_process(digits: Path) -> None:
     (run,) = plan("mnist", digits, SETTINGS, ["0"], ["ocsvm"])
     assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
-    code = "import json, sys; from igd.benchmark.runs import Run; print(Run.from_json(json.loads(sys.argv[1])).key)"
-    again = subprocess.run([sys.executable, "-c", code, json.dumps(run.to_json())], capture_output=True, text=True, check=True)
+    code = (
+        "import json, sys; from igd.benchmark.run import Run; "
+        "print(Run.from_json(json.loads(sys.argv[1])).key)"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(run.to_json())],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert again.stdout.strip() == run.key
 
 
-def test_whatever_changes_a_result_changes_the_key(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_changes_a_result_changes_the_key(
+    digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def key(suite: str = "mnist", method: str = "igd", seed: int = 0, **settings: object) -> str:
         return plan(suite, digits, {**SETTINGS, **settings}, ["0"], [method], [seed])[0].key
 
     first = key()
-    assert len({first, key(seed=1), key(method="dsvdd"), key("mnist:small"), key(steps=7), key(method="ocsvm")}) == 6
-    assert key(method="ocsvm") == key(method="ocsvm", steps=7)  # which a support vector machine does not have
+    assert (
+        len(
+            {
+                first,
+                key(seed=1),
+                key(method="dsvdd"),
+                key("mnist:small"),
+                key(steps=7),
+                key(method="ocsvm"),
+            }
+        )
+        == 6
+    )
+    # Which a support vector machine does not have.
+    assert key(method="ocsvm") == key(method="ocsvm", steps=7)
     fast = recipes.RECIPES["fast"]
-    monkeypatch.setitem(recipes.RECIPES, "fast", replace(fast, small=(replace(fast.small[0], width=17),)))
+    monkeypatch.setitem(
+        recipes.RECIPES, "fast", replace(fast, small=(replace(fast.small[0], width=17),))
+    )
     assert key() != first  # the same name, other numbers
+
+
+def test_a_change_of_code_is_another_run(digits: Path, tmp_path: Path) -> None:
+    package = Path(igd.__file__).parent
+    assert all((package / name).exists() for name in RESULT_CODE)
+    (run,) = plan("mnist", digits, SETTINGS, ["0"], ["ocsvm"])
+    assert run.made_by == made_by()
+    assert code_digest(package) in run.made_by
+    assert replace(run, made_by="igd 0.1.0, code 0123").key != run.key
+    shutil.copytree(package, tmp_path / "igd", ignore=shutil.ignore_patterns("__pycache__"))
+    assert code_digest(tmp_path / "igd") == code_digest(package)
+    printing = tmp_path / "igd" / "benchmark" / "result_tables.py"
+    printing.write_text(printing.read_text() + "# changed\n")
+    assert code_digest(tmp_path / "igd") == code_digest(package)  # results are not made by this
+    method = tmp_path / "igd" / "method" / "em.py"
+    method.write_text(method.read_text() + "# changed\n")
+    assert code_digest(tmp_path / "igd") != code_digest(package)
+
+
+def test_a_run_of_an_older_store_keeps_its_key() -> None:
+    """As one of the published results has it, before runs had a digest of the code."""
+    exported = Path(__file__).parents[2] / "docs" / "results" / "mvtec-imagenet.json"
+    stored = json.loads(exported.read_text())["runs"][0]["run"]
+    run = Run.from_json(stored)
+    assert (run.to_json(), run.config_hash) == (stored, stored["meaning"])
+    assert run.key == digest(stored)
 
 
 def test_a_run_says_what_it_is(digits: Path) -> None:
@@ -69,7 +124,9 @@ def test_a_run_says_what_it_is(digits: Path) -> None:
 
 
 def test_unknown_variants_and_seeds(digits: Path) -> None:
-    with pytest.raises(UserError, match="no variant of mnist is called 'big'; there are standard, small"):
+    with pytest.raises(
+        UserError, match="no variant of mnist is called 'big'; there are standard, small"
+    ):
         find_suite("mnist:big")
     with pytest.raises(UserError, match="seed -1 is negative"):
         plan("mnist", digits, SETTINGS, seeds=[0, -1])

@@ -12,21 +12,19 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from igd import UserError
-from igd.benchmark.classical import KernelDensity, OneClassSVM
-from igd.benchmark.deep import InterpolatedGaussian
-from igd.benchmark.method import Method, Scored, Support
-from igd.benchmark.methods import METHODS, find_method
-from igd.benchmark.runs import Run
-from igd.benchmark.suites import plan
-from igd.benchmark.trial import carry_out
-from igd.data.samples import Sample
+from igd.benchmark.baselines import KernelDensity, OneClassSVM
+from igd.benchmark.methods import InterpolatedGaussian, Method, Scored, Support
+from igd.benchmark.run import Run
+from igd.benchmark.suites import METHODS, find_method, plan
+from igd.benchmark.trial import carry_out, promised_metrics
+from igd.data.sample import Sample
 from igd.errors import Interrupted
 
 QUICK = {"recipe": "fast", "pretrain": "scratch", "steps": 4, "width": 4}
 
 
 class Watched(InterpolatedGaussian):
-    """IGD, with a record of what it was shown and what it said."""
+    """IGD, with a record of what it was shown and what it returned."""
 
     made: ClassVar[list["Watched"]]
 
@@ -36,9 +34,9 @@ class Watched(InterpolatedGaussian):
         super().fit(images)
 
     def score(self, images: Sequence[Sample]) -> Iterator[Scored]:
-        self.judged, self.said = list(images), []
+        self.scored, self.outputs = list(images), []
         for scored in super().score(images):
-            self.said.append(scored)
+            self.outputs.append(scored)
             yield scored
 
 
@@ -55,38 +53,62 @@ def only_run(suite: str, path: Path, method: str = "igd", normal: str | None = "
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
-def test_permuted_test_labels_change_neither_training_nor_scores(digits: Path, tmp_path: Path, watched: list[Watched]) -> None:
+def test_permuted_test_labels_change_neither_training_nor_scores(
+    digits: Path, tmp_path: Path, watched: list[Watched]
+) -> None:
     arrays = dict(np.load(digits))
     permuted = tmp_path / "permuted.npz"
-    np.savez(permuted, **{**arrays, "y_test": np.random.default_rng(0).permutation(arrays["y_test"])})
-    results = [carry_out(only_run("mnist", path, "watched"), path, Support()) for path in (digits, permuted)]
+    np.savez(
+        permuted, **{**arrays, "y_test": np.random.default_rng(0).permutation(arrays["y_test"])}
+    )
+    results = [
+        carry_out(only_run("mnist", path, "watched"), path, Support())
+        for path in (digits, permuted)
+    ]
     one, other = watched
-    assert_array_equal([sample.image for sample in one.shown], [sample.image for sample in other.shown])
-    weights, same = (each.detector.scales_[0].autoencoder.state_dict() for each in watched)
+    assert_array_equal(
+        [sample.image for sample in one.shown], [sample.image for sample in other.shown]
+    )
+    weights, same = (each.detector.fitted_.scales[0].autoencoder.state_dict() for each in watched)
     assert all((weights[name] == same[name]).all() for name in weights)
-    assert [each.score for each in one.said] == [each.score for each in other.said]
+    assert [each.score for each in one.outputs] == [each.score for each in other.outputs]
     for each, labels in zip(watched, (arrays["y_test"], np.load(permuted)["y_test"]), strict=True):
-        expected = roc_auc_score(labels != 0, [scored.score for scored in each.said])
+        expected = roc_auc_score(labels != 0, [scored.score for scored in each.outputs])
         assert results[watched.index(each)]["metrics"]["image_auroc"] == pytest.approx(expected)
     assert results[0]["metrics"] != results[1]["metrics"]  # the labels did matter, afterwards
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
-def test_a_method_is_shown_images_and_nothing_else(categories: Path, watched: list[Watched]) -> None:
+def test_a_method_is_shown_images_and_nothing_else(
+    categories: Path, watched: list[Watched]
+) -> None:
     result = carry_out(only_run("mvtec", categories, "watched", None), categories, Support())
     (method,) = watched
-    assert (len(method.shown), len(method.judged)) == (60, 20)
-    for number, sample in enumerate(method.judged):
-        assert (sample.identifier, sample.kind, sample.label, sample.mask) == (str(number), "good", 0, None)
+    assert (len(method.shown), len(method.scored)) == (60, 20)
+    for number, sample in enumerate(method.scored):
+        assert (sample.identifier, sample.kind, sample.label, sample.mask) == (
+            str(number),
+            "good",
+            0,
+            None,
+        )
     assert result["images"] == {"training": 60, "normal": 10, "anomalous": 10}
-    assert {"image_auroc", "accuracy_at_half", "pixel_auroc", "pixel_auroc_per_image", "aupro"} <= result["metrics"].keys()
+    assert {
+        "image_auroc",
+        "accuracy_at_half",
+        "pixel_auroc",
+        "pixel_auroc_per_image",
+        "aupro",
+    } <= result["metrics"].keys()
     assert result["peak_memory_mb"] > 50
     assert result["versions"]["igd"]
     assert result["method"]["scales"] == ["global"]
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
-def test_an_interrupted_run_goes_on_from_its_checkpoint(digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_goes_on_from_its_checkpoint(
+    digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, checkpoint = only_run("mnist", digits), tmp_path / "run.checkpoint"
     whole = carry_out(run, digits, Support())
     steps = iter([False, False, True])
@@ -105,13 +127,17 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(digits: Path, tmp_path: 
 
 @pytest.mark.parametrize("name", ["ocsvm", "kde"])
 def test_classical_methods_tell_dark_from_bright(tmp_path: Path, name: str) -> None:
-    chance, path = np.random.default_rng(0), tmp_path / "mnist.npz"
-    images = {each: chance.normal([[[60]]] * 20 + [[[180]]] * 20, 15, (40, 8, 8)).astype(np.uint8) for each in "ab"}
+    rng, path = np.random.default_rng(0), tmp_path / "mnist.npz"
+    images = {
+        each: rng.normal([[[60]]] * 20 + [[[180]]] * 20, 15, (40, 8, 8)).astype(np.uint8)
+        for each in "ab"
+    }
     labels = np.repeat([0, 1], 20)
     np.savez(path, x_train=images["a"], y_train=labels, x_test=images["b"], y_test=labels)
     result = carry_out(only_run("mnist", path, name), path, Support())
     assert result["metrics"]["image_auroc"] > 0.95
-    assert not {"accuracy_at_half", "false_alarm_rate"} & result["metrics"].keys()  # their scores know no threshold
+    # Their scores know no threshold.
+    assert not {"accuracy_at_half", "false_alarm_rate"} & result["metrics"].keys()
 
 
 @pytest.mark.parametrize("method", [OneClassSVM, KernelDensity])
@@ -130,7 +156,9 @@ def test_classical_methods_take_other_features(method: type[Method]) -> None:
 
 
 def test_unknown_methods_and_settings(digits: Path) -> None:
-    with pytest.raises(UserError, match="no method is called 'patchcore'; there are igd, igd-authors"):
+    with pytest.raises(
+        UserError, match="no method is called 'patchcore'; there are igd, igd-authors"
+    ):
         find_method("patchcore")
     with pytest.raises(UserError, match="no recipe is called 'slow'; there are"):
         plan("mnist", digits, {**QUICK, "recipe": "slow"})
@@ -143,7 +171,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from igd.benchmark.method import Method, Scored
+from igd.benchmark.methods import Method, Scored
 
 
 @dataclass
@@ -153,7 +181,7 @@ class Brightness:
 
 class Brightest(Method):
     def fit(self, images):
-        self.seen = Brightness(max(np.max(sample.read()) for sample in images))
+        self.brightest = Brightness(max(np.max(sample.read()) for sample in images))
 
     def score(self, images):
         return (Scored(float(np.mean(sample.read()))) for sample in images)
@@ -170,23 +198,63 @@ def test_a_method_of_one_s_own_file(digits: Path, tmp_path: Path) -> None:
     changed = tmp_path / "changed.py"
     changed.write_text(OWN + "# changed\n")
     same, other = (only_run("mnist", digits, f"{path}:Brightest") for path in (copy, changed))
-    assert same.meaning == run.meaning
-    assert other.meaning != run.meaning
-    with pytest.raises(UserError, match=r"changed\.py:Brightest: has changed since this run was planned"):
-        carry_out(replace(other, meaning=run.meaning), digits, Support())
+    assert same.config_hash == run.config_hash
+    assert other.config_hash != run.config_hash
+    with pytest.raises(
+        UserError, match=r"changed\.py:Brightest: has changed since this run was planned"
+    ):
+        carry_out(replace(other, config_hash=run.config_hash), digits, Support())
+
+
+def test_code_that_changed_after_planning_is_not_run(digits: Path) -> None:
+    run = replace(only_run("mnist", digits, "ocsvm"), made_by="igd 0.1.0, code 0123")
+    with pytest.raises(UserError, match="igd: has changed since this run was planned"):
+        carry_out(run, digits, Support())
+
+
+def test_misses_are_counted_at_rates_that_can_be_promised() -> None:
+    """99 held-out images promise 1 % at best, 9 images 10 %; more alarms mean fewer misses."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 500)
+    scores = rng.normal(labels * 1.5)
+    held_out = rng.normal(size=99)
+    found = promised_metrics(labels, scores, held_out)
+    rates = [found[f"miss_rate_at_{percent}_percent"] for percent in (1, 5, 10)]
+    assert rates == sorted(rates, reverse=True)
+    assert found["miss_rate_at_1_percent"] == np.mean(scores[500:] <= held_out.max())
+    assert found["false_alarm_rate_at_1_percent"] == np.mean(scores[:500] > held_out.max())
+    assert promised_metrics(labels, scores, held_out[:9]).keys() == {
+        "miss_rate_at_10_percent",
+        "false_alarm_rate_at_10_percent",
+    }
 
 
 @pytest.mark.parametrize(
     ("contents", "wanted", "says"),
     [
-        (None, "Mine", r"own\.py: no such file; FILE\.py:CLASS names a class in a file of your own"),
+        (
+            None,
+            "Mine",
+            r"own\.py: no such file; FILE\.py:CLASS names a class in a file of your own",
+        ),
         ("1 / 0", "Mine", r"own\.py: can't be run \(ZeroDivisionError: division by zero\)"),
         ("def", "Mine", r"own\.py: can't be run \(SyntaxError"),
-        (OWN, "Brightness", r"own\.py: defines no method 'Brightness', a class made from igd\.benchmark\.method\.Method"),
-        ("from igd.benchmark.classical import OneClassSVM", "OneClassSVM", "defines no method 'OneClassSVM'"),
+        (
+            OWN,
+            "Brightness",
+            r"own\.py: defines no method 'Brightness', a class made from "
+            r"igd\.benchmark\.methods\.Method",
+        ),
+        (
+            "from igd.benchmark.baselines import OneClassSVM",
+            "OneClassSVM",
+            "defines no method 'OneClassSVM'",
+        ),
     ],
 )
-def test_files_that_hold_no_method(tmp_path: Path, contents: str | None, wanted: str, says: str) -> None:
+def test_files_that_hold_no_method(
+    tmp_path: Path, contents: str | None, wanted: str, says: str
+) -> None:
     if contents is not None:
         (tmp_path / "own.py").write_text(contents)
     with pytest.raises(UserError, match=says):
@@ -194,16 +262,20 @@ def test_files_that_hold_no_method(tmp_path: Path, contents: str | None, wanted:
 
 
 @pytest.mark.parametrize(("name", "least"), [("ocsvm-imagenet", 1.0), ("kde-imagenet", 0.96)])
-def test_classical_methods_look_through_a_frozen_network(digits: Path, name: str, least: float) -> None:
+def test_classical_methods_read_a_frozen_network(digits: Path, name: str, least: float) -> None:
     result = carry_out(only_run("mnist", digits, name), digits, Support())
     assert result["metrics"]["image_auroc"] >= least  # where stripes on pixels defeat them
 
 
 def test_an_objective_that_makes_no_difference_is_refused(tmp_path: Path) -> None:
-    """Recipe fast sees large images through the pixel scale, which is the same for all objectives."""
+    """Recipe fast scores large images by position, which is the same for all objectives."""
     write_images(tmp_path / "bottle" / "train" / "good", stripes(4, side=72))
     write_images(tmp_path / "bottle" / "test" / "good", stripes(2, side=72))
     write_images(tmp_path / "bottle" / "test" / "spot", spotted(stripes(2, side=72)))
     (run,) = plan("mvtec", tmp_path, {"recipe": "fast"}, None, ["dsvdd"])
-    with pytest.raises(UserError, match=r"objective dsvdd: makes no difference .* \(pixel\); add --scales global,local"):
+    with pytest.raises(
+        UserError,
+        match=r"objective='dsvdd' has no effect: .* by position, bank, whole .* "
+        r"\(--scales global,local\)",
+    ):
         carry_out(run, tmp_path, Support())

@@ -11,14 +11,22 @@ from igd.cli import main
         (["trian", "parts"], "did you mean train? (igd --help says more)"),
         (["benchmark", "shw"], "did you mean show? (igd benchmark --help says more)"),
         (["train"], "required: images, -o/--output (igd train --help says more)"),
-        (["train", "parts", "-o", "parts.igd", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
+        (
+            ["train", "parts", "-o", "parts.igd", "--steps", "many"],
+            "argument --steps: invalid int value: 'many'",
+        ),
         (["train", "parts", "-o", "parts.igd", "--fit", "crp"], "did you mean crop?"),
-        (["benchmark", "run", "mnist", "--objective", "rec"], "--objective rec (igd benchmark run --help says more)"),
+        (
+            ["benchmark", "run", "mnist", "--objective", "rec"],
+            "--objective rec (igd benchmark run --help says more)",
+        ),
         (["--loud", "train", "parts", "-o", "parts.igd"], "--loud (igd --help says more)"),
         (["xyzzy"], "invalid choice: 'xyzzy'"),
     ],
 )
-def test_a_slip_of_the_hand_gets_one_line(typed: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slip_of_the_hand_gets_one_line(
+    typed: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as error:
         main(typed)
     assert error.value.code == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from igd.data.dataset import Dataset, Step
-from igd.data.samples import Sample
+from igd.data.sample import Sample
 from igd.errors import UserError
 
 IMAGE = np.zeros((9, 9), dtype=np.uint8)
@@ -26,20 +26,29 @@ def test_views() -> None:
 
 
 def test_the_same_image_twice() -> None:
-    with pytest.raises(UserError, match=r"parts.npz: test 0 is in it 2 times; list every image once"):
+    with pytest.raises(
+        UserError, match=r"parts.npz: test 0 is in it 2 times; list every image once"
+    ):
         made(LEARN, GOOD, replace(GOOD, split="train"))
 
 
 def test_a_mask_is_missing_beside_others_of_its_kind() -> None:
-    with pytest.raises(UserError, match=r"test 1: has no mask, but 1 other images of kind 'dent' have one; add it"):
+    with pytest.raises(
+        UserError, match=r"test 1: has no mask, but 1 other images of kind 'dent' have one; add it"
+    ):
         made(DENT, replace(DENT, identifier="test 2", mask=MASK))
     made(DENT, replace(DENT, identifier="test 2", kind="scratch", mask=MASK))
 
 
 def test_empty_splits() -> None:
-    with pytest.raises(UserError, match=r"no training images \(it holds 1 test images of kind 'dent'\); give a folder"):
+    with pytest.raises(
+        UserError,
+        match=r"no training images \(it holds 1 test images of kind 'dent'\); give a folder",
+    ):
         made(DENT).training_samples()
-    with pytest.raises(UserError, match=r"no labelled test images \(it holds 1 train images of kind 'good'\)"):
+    with pytest.raises(
+        UserError, match=r"no labelled test images \(it holds 1 train images of kind 'good'\)"
+    ):
         made(LEARN).test_samples()
     with pytest.raises(UserError, match="no training images in it"):
         made().training_samples()
@@ -54,7 +63,9 @@ def test_one_kind_only_has_no_auc() -> None:
 
 def test_anomalies_are_trained_on_only_where_a_protocol_moved_them() -> None:
     stray = replace(DENT, split="train")
-    with pytest.raises(UserError, match="1 of its training images are labelled anomalous, test 1 among them"):
+    with pytest.raises(
+        UserError, match="1 of its training images are labelled anomalous, test 1 among them"
+    ):
         made(LEARN, stray).training_samples()
     moved = replace(made(LEARN, stray), steps=(Step("contamination", 0.1, 0, ["test 1"]),))
     assert moved.training_samples() == [LEARN, stray]

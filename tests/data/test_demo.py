@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from igd.data.decoding import find_images, read_image
 from igd.data.demo import DEFECTS, TEST_EACH, TEST_GOOD, TRAINING, make_demo
-from igd.data.images import find_images, read_image
 from igd.data.reading import read_dataset
 
 

@@ -18,9 +18,11 @@ def test_a_marked_spot_comes_back_to_its_place(fit, size: tuple[int, int]) -> No
     pixels[top : top + spot, left : left + spot] = 255
     square = geometry.to_square(Image.fromarray(pixels))
     assert square.shape == (128, 128)
-    heat = geometry.to_original(np.where(square != 128, square, 0).astype(np.float32), width, height)
-    assert heat.shape == (height, width)
-    rows, columns = np.nonzero(heat > heat.max() / 2)
+    anomaly_map = geometry.to_original(
+        np.where(square != 128, square, 0).astype(np.float32), width, height
+    )
+    assert anomaly_map.shape == (height, width)
+    rows, columns = np.nonzero(anomaly_map > anomaly_map.max() / 2)
     tolerance = 1 + max(size) / 128
     assert abs(rows.mean() - (top + (spot - 1) / 2)) <= tolerance
     assert abs(columns.mean() - (left + (spot - 1) / 2)) <= tolerance
@@ -46,7 +48,9 @@ def test_the_models_own_size_is_untouched() -> None:
 def test_one_marked_pixel_in_each_quarter_is_found_in_the_square_and_again_in_the_original(
     fit, size: tuple[int, int], corner: tuple[int, int]
 ) -> None:
-    """A pixel near each corner of what the fit looks at: turned, mirrored or shifted maps would miss it."""
+    """A pixel near each corner of what the fit looks at: turned, mirrored or shifted maps would
+    miss it.
+    """
     width, height = size
     geometry = Geometry(128, fit)
     left, top, right, lower = (0, 0, width, height)
@@ -59,8 +63,8 @@ def test_one_marked_pixel_in_each_quarter_is_found_in_the_square_and_again_in_th
     pixels[row, column] = 255
     square = geometry.to_square(Image.fromarray(pixels))
     seen = np.where(square != 128, square, 0).astype(np.float32)  # without letterbox's bars
-    heat = geometry.to_original(seen, width, height)
-    found = np.unravel_index(int(heat.argmax()), heat.shape)
+    anomaly_map = geometry.to_original(seen, width, height)
+    found = np.unravel_index(int(anomaly_map.argmax()), anomaly_map.shape)
     tolerance = max(size) / 128 + 1  # a pixel of the square covers about so many of the original
     assert abs(found[0] - row) <= tolerance
     assert abs(found[1] - column) <= tolerance

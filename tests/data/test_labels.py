@@ -23,7 +23,9 @@ def test_meaning(labels: list[str], expected: tuple[list[int], tuple[str, ...]])
 
 
 def test_unknown_and_missing_labels() -> None:
-    with pytest.raises(UserError, match="it: the label 2 is unknown beside good; use numbers or names"):
+    with pytest.raises(
+        UserError, match="it: the label 2 is unknown beside good; use numbers or names"
+    ):
         read_labels(["good", "2"], "it")
     with pytest.raises(UserError, match="it: an image has no label; write good"):
         read_labels(["good", ""], "it")

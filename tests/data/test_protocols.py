@@ -1,4 +1,6 @@
-"""Protocols: what they take, what they leave, and that a model's test set holds nothing it was trained on."""
+"""Protocols: what they take, what they leave, and that a model's test set holds nothing it was
+trained on.
+"""
 
 import json
 from dataclasses import replace
@@ -7,8 +9,14 @@ import numpy as np
 import pytest
 
 from igd.data.dataset import Dataset
-from igd.data.protocols import apply_protocols, contamination, one_class, repeat_for_testing, training_fraction
-from igd.data.samples import Sample
+from igd.data.protocols import (
+    apply_protocols,
+    contamination,
+    one_class,
+    repeat_for_testing,
+    training_fraction,
+)
+from igd.data.sample import Sample
 from igd.errors import UserError
 
 IMAGE = np.zeros((9, 9), dtype=np.uint8)
@@ -49,7 +57,9 @@ def test_one_class_of_a_set_that_says_what_is_normal() -> None:
 
 
 def test_fractions_are_nested_and_seeded(threes: Dataset) -> None:
-    kept = {share: names(training_fraction(threes, share, seed=5).train) for share in (0.2, 0.6, 1.0)}
+    kept = {
+        share: names(training_fraction(threes, share, seed=5).train) for share in (0.2, 0.6, 1.0)
+    }
     assert [len(each) for each in kept.values()] == [10, 30, 50]
     assert kept[0.2] < kept[0.6] < kept[1.0]
     assert names(training_fraction(threes, 0.2, seed=5).train) == kept[0.2]
@@ -58,13 +68,17 @@ def test_fractions_are_nested_and_seeded(threes: Dataset) -> None:
 
 
 @pytest.mark.parametrize(("share", "moved"), [(0.01, 2), (0.05, 9), (0.1, 18), (0.001, 1)])
-def test_contamination_moves_a_share_of_the_test_anomalies(threes: Dataset, share: float, moved: int) -> None:
+def test_contamination_moves_a_share_of_the_test_anomalies(
+    threes: Dataset, share: float, moved: int
+) -> None:
     spoilt = contamination(threes, share, seed=2)
     added = names(spoilt.training_samples()) - names(threes.train)
     assert len(added) == moved
     assert names(spoilt.test) == names(threes.test) - added
     assert {sample.label for sample in spoilt.train if sample.identifier in added} == {1}
-    assert spoilt.steps[-1].moved == [sample.identifier for sample in threes.test if sample.identifier in added]
+    assert spoilt.steps[-1].moved == [
+        sample.identifier for sample in threes.test if sample.identifier in added
+    ]
     assert sum(not sample.label for sample in spoilt.test) == 20
 
 
@@ -100,7 +114,8 @@ def test_names_in_the_record_do_not_depend_on_where_the_data_set_lies() -> None:
     def at(place: str) -> Dataset:
         kinds = [("good", 0, "train"), ("good", 0, "test"), *[("dent", 1, "test")] * 10]
         samples = [
-            Sample(f"{place}/{split}/{n}.png", IMAGE, kind, label, None, split) for n, (kind, label, split) in enumerate(kinds)
+            Sample(f"{place}/{split}/{n}.png", IMAGE, kind, label, None, split)
+            for n, (kind, label, split) in enumerate(kinds)
         ]
         return Dataset("bottle", samples, place)
 
@@ -113,7 +128,9 @@ def test_another_data_set_is_not_tested_as_if_it_were_the_same(threes: Dataset) 
     recorded = [step.to_json() for step in contamination(threes, 0.1).steps]
     other = replace(threes, samples=threes.samples[:-100])
     with pytest.raises(
-        UserError, match=r"digits.npz: \d+ of the 18 anomalous images .* not among its test .*--contamination 0"
+        UserError,
+        match=r"digits.npz: \d+ of the 18 anomalous images .* not among its test "
+        r".*--contamination 0",
     ):
         repeat_for_testing(other, recorded)
     folder = Dataset("parts", [Sample("a", IMAGE), Sample("b", IMAGE, "dent", 1)], "parts")
@@ -121,7 +138,10 @@ def test_another_data_set_is_not_tested_as_if_it_were_the_same(threes: Dataset) 
     assert repeat_for_testing(folder, None) is folder
 
 
-@pytest.mark.parametrize("recorded", [3, [3], [{"protocol": "one-class"}], [{"protocol": 1, "value": 1}], [{"surprise": 1}]])
+@pytest.mark.parametrize(
+    "recorded",
+    [3, [3], [{"protocol": "one-class"}], [{"protocol": 1, "value": 1}], [{"surprise": 1}]],
+)
 def test_a_record_that_makes_no_sense(digits: Dataset, recorded: object) -> None:
     with pytest.raises(UserError, match="the file is damaged"):
         repeat_for_testing(digits, recorded)

@@ -8,9 +8,9 @@ import torch
 from PIL import Image
 
 from igd.data.dataset import Dataset
-from igd.data.decoding import check_one_size, decode
 from igd.data.geometry import Geometry
-from igd.data.samples import Sample
+from igd.data.image_set import check_one_size, decode
+from igd.data.sample import Sample
 from igd.data.sources import as_source
 from igd.data.store import PixelFile
 from igd.errors import UserError
@@ -75,16 +75,27 @@ def test_different_sizes_are_named() -> None:
 
 
 def test_a_data_set_gives_its_training_images() -> None:
-    samples = [Sample(f"{split} {n}", IMAGES[n], split=split) for split in ("train", "test") for n in range(2)]
+    samples = [
+        Sample(f"{split} {n}", IMAGES[n], split=split)
+        for split in ("train", "test")
+        for n in range(2)
+    ]
     source = as_source(Dataset("parts", samples, "parts.npz"))
-    assert (source.names, source.described, source.protocols) == (["train 0", "train 1"], "parts.npz", [])
+    assert (source.names, source.described, source.protocols) == (
+        ["train 0", "train 1"],
+        "parts.npz",
+        [],
+    )
     assert as_source(samples).names == ["train 0", "train 1", "test 0", "test 1"]
 
 
 def test_pixels_are_the_same_in_memory_and_in_a_file(tmp_path: Path) -> None:
     folder = write(tmp_path / "good")
     (folder / "1.png").write_text("text")
-    held, filed = (decode(as_source(folder), Geometry(32), progress=Progress(), held=size) for size in (2**20, 0))
+    held, filed = (
+        decode(as_source(folder), Geometry(32), progress=Progress(), held=size)
+        for size in (2**20, 0)
+    )
     assert isinstance(held.pixels, torch.Tensor)
     assert isinstance(filed.pixels, PixelFile)
     assert filed.names == held.names

@@ -77,7 +77,9 @@ def test_batches_are_read_when_asked_for() -> None:
     assert reads == [list(range(6))]
 
 
-def test_the_file_lies_where_it_is_told_and_vanishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_lies_where_it_is_told_and_vanishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = tmp_path / "cache"
     monkeypatch.setenv("IGD_CACHE", str(cache))
     kept = keep_pixels(SQUARES, 11, held=0)
@@ -89,11 +91,15 @@ def test_the_file_lies_where_it_is_told_and_vanishes(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("broken")])
-def test_nothing_stays_after_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+def test_nothing_stays_after_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
     monkeypatch.setenv("IGD_CACHE", str(tmp_path))
     opened = []
     temporary = tempfile.TemporaryFile
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **place: opened.append(temporary(**place)) or opened[-1])
+    monkeypatch.setattr(
+        tempfile, "TemporaryFile", lambda **place: opened.append(temporary(**place)) or opened[-1]
+    )
 
     def interrupted() -> Iterator[np.ndarray]:
         yield SQUARES[0]
@@ -105,9 +111,14 @@ def test_nothing_stays_after_an_interrupt(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_noticed_before_and_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_noticed_before_and_while_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("IGD_CACHE", str(tmp_path))
-    with pytest.raises(UserError, match=r"decoded images need [\d.]+ GB, and [\d.]+ GB are free; free some space.*IGD_CACHE"):
+    with pytest.raises(
+        UserError,
+        match=r"decoded images need [\d.]+ GB, and [\d.]+ GB are free; free some space.*IGD_CACHE",
+    ):
         keep_pixels(SQUARES, 10**15, held=0)
 
     class Full:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import uvicorn
 from conftest import spotted, stripes
 from PIL import Image
 from starlette.testclient import TestClient
@@ -16,7 +19,7 @@ from igd import IGD
 from igd.deploy.server.app import create_app
 from igd.deploy.server.service import Service
 from igd.deploy.server.settings import Settings
-from igd.judging import Judge
+from igd.inference.predictor import Predictor
 
 
 def png(image: np.ndarray) -> bytes:
@@ -47,9 +50,9 @@ def serving(fitted: IGD) -> Iterator[Callable[..., TestClient]]:
     """A client of an application with these settings."""
     opened: list[TestClient] = []
 
-    def start(judge: Judge = fitted, **settings: object) -> TestClient:
+    def start(predictor: Predictor = fitted, **settings: object) -> TestClient:
         service = Service(Settings(**settings))
-        service.open({"parts": judge})
+        service.open({"parts": predictor})
         opened.append(TestClient(create_app(service)))
         return opened[-1].__enter__()
 
@@ -61,3 +64,24 @@ def serving(fitted: IGD) -> Iterator[Callable[..., TestClient]]:
 @pytest.fixture
 def client(serving: Callable[..., TestClient]) -> TestClient:
     return serving()
+
+
+@pytest.fixture
+def served(fitted: IGD) -> Iterator[Callable[..., str]]:
+    """The address of a server with these settings and models."""
+    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
+
+    def start(*names: str, **settings: object) -> str:
+        service = Service(Settings(**settings))
+        service.open(dict.fromkeys(names or ("parts",), fitted))
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(create_app(service), log_config=None))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    for server, thread in servers:
+        server.should_exit = server.force_exit = True
+        thread.join()

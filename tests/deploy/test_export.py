@@ -1,6 +1,9 @@
-"""An exported model agrees with its original, runs without PyTorch, and is not written where it disagrees."""
+"""An exported model agrees with its original, runs without PyTorch, and is not written where it
+disagrees.
+"""
 
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -15,15 +18,21 @@ from PIL import Image
 from igd import IGD
 from igd.cli import main
 from igd.deploy.export import export
-from igd.errors import UserError
-from igd.runtime import HEADER, Runtime
+from igd.errors import ModelWarning, UserError
+from igd.inference.checksum import with_checksum
+from igd.inference.runtime import HEADER, Runtime
 
 pytest.importorskip("onnxscript", reason="export needs the extra 'export'")
 pytestmark = [pytest.mark.filterwarnings("ignore:.*model.*"), pytest.mark.xdist_group("export")]
 
 KINDS = {
     "pixel": {"image_size": 96},
-    "every scale": {"image_size": 192, "scales": ("global", "local", "pixel"), "steps": 2, "width": 2},
+    "every scale": {
+        "image_size": 192,
+        "scales": ("global", "local", "pixel"),
+        "steps": 2,
+        "width": 2,
+    },
     "small and grey": {"steps": 2, "width": 2},
 }
 
@@ -41,7 +50,8 @@ def exported_once(kind: str, folder: Path) -> tuple[str, IGD, Path]:
     parity = export(detector, path)
     assert parity.images == 8
     assert parity.score < 1e-4
-    assert parity.map < 1e-3  # maps are errors in units of a spread that three images of two steps' training make small
+    # Maps are errors in units of a spread that three images of two steps' training make small.
+    assert parity.map < 1e-3
     return kind, detector, path
 
 
@@ -71,12 +81,16 @@ def test_the_graph_gives_the_p_value_itself(exported: tuple[str, IGD, Path]) -> 
     kind, detector, path = exported
     runtime = Runtime.load(path, threads=1)
     new = images(kind, 3, seed=7)
-    pixels = np.ascontiguousarray(np.stack([new] * 3, axis=1) if new.ndim == 3 else new.transpose(0, 3, 1, 2))
+    pixels = np.ascontiguousarray(
+        np.stack([new] * 3, axis=1) if new.ndim == 3 else new.transpose(0, 3, 1, 2)
+    )
     p_value = runtime.session.run(["p_value"], {"pixels": pixels})[0]
     assert p_value == pytest.approx([each.p_value for each in detector.predict(new)])
 
 
-def test_the_file_is_valid_and_tells_of_its_check_but_of_no_place(exported: tuple[str, IGD, Path]) -> None:
+def test_the_file_is_valid_and_tells_of_its_check_but_of_no_place(
+    exported: tuple[str, IGD, Path],
+) -> None:
     _, _, path = exported
     model = onnx.load(path)
     onnx.checker.check_model(model)
@@ -101,7 +115,9 @@ def small(folder: Path) -> tuple[Path, Path]:
     return folder / "parts.igd", path
 
 
-def test_a_model_that_disagrees_is_not_written(small: tuple[Path, Path], tmp_path: Path, capsys, monkeypatch) -> None:
+def test_a_model_that_disagrees_is_not_written(
+    small: tuple[Path, Path], tmp_path: Path, capsys, monkeypatch
+) -> None:
     """Forced by a graph whose weights were changed on the way."""
 
     def spoilt(_: IGD) -> onnx.ModelProto:
@@ -120,7 +136,9 @@ def test_a_model_that_disagrees_is_not_written(small: tuple[Path, Path], tmp_pat
 
 
 @pytest.mark.usefixtures("traced_once")
-def test_eight_bit_convolutions_are_smaller_and_pass_the_same_gate(small: tuple[Path, Path], tmp_path: Path, capsys) -> None:
+def test_eight_bit_convolutions_are_smaller_and_pass_the_same_gate(
+    small: tuple[Path, Path], tmp_path: Path, capsys
+) -> None:
     command = ["export", str(small[0]), str(tmp_path / "small.onnx"), "--int8", "--quiet", "--json"]
     assert main([*command, "--tolerance", "1e-6"]) == 2
     assert "1e-06 is allowed" in capsys.readouterr().err
@@ -132,36 +150,84 @@ def test_eight_bit_convolutions_are_smaller_and_pass_the_same_gate(small: tuple[
 
 
 @pytest.mark.usefixtures("traced_once")
-def test_images_to_check_on_can_be_named(small: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images_to_check_on_can_be_named(
+    small: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "check").mkdir()
     for number, image in enumerate(images("pixel", 3, seed=5)):
         Image.fromarray(image).save(tmp_path / "check" / f"{number}.png")
-    command = ["export", str(small[0]), str(tmp_path / "out.onnx"), "--check", str(tmp_path / "check"), "--quiet"]
+    command = [
+        "export",
+        str(small[0]),
+        str(tmp_path / "out.onnx"),
+        "--check",
+        str(tmp_path / "check"),
+        "--quiet",
+    ]
     assert main(command) == 0
     assert "3 images: scores differ by at most" in capsys.readouterr().out
 
 
-def test_what_is_missing_is_said_before_anything_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_said_before_anything_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     detector = IGD(image_size=96).fit(images("pixel", 6))
     monkeypatch.setattr("igd.deploy.export.TRACER", "not_installed")
     monkeypatch.setattr("igd.deploy.export.as_graph", lambda _: pytest.fail("began"))
-    with pytest.raises(UserError, match=r"needs the package not_installed; .* 'igd-anomaly\[export\]'"):
+    with pytest.raises(
+        UserError, match=r"needs the package not_installed; .* 'igd-anomaly\[export\]'"
+    ):
         export(detector, tmp_path / "model.onnx")
 
 
-WITHOUT = ("torch", "sklearn", "scipy", "onnx", "onnxscript", "safetensors", "lightning_fabric", "jinja2")
+ROOT = Path(__file__).parents[2]
 
 
-def test_runs_where_only_numpy_pillow_and_onnx_runtime_are(small: tuple[Path, Path], tmp_path: Path) -> None:
+def dependencies(project: Path) -> set[str]:
+    (listed,) = re.findall(
+        r"^dependencies = \[\n(.*?)^\]",
+        project.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
+    )
+    return set(re.findall(r'"(.+?)"', listed))
+
+
+def test_the_runtime_distribution_needs_part_of_what_igd_needs() -> None:
+    runtime = dependencies(ROOT / "packaging" / "runtime" / "pyproject.toml")
+    assert runtime < dependencies(ROOT / "pyproject.toml")
+    names = {re.split("[>=<]", each)[0] for each in runtime}
+    assert names == {"numpy", "onnxruntime", "pillow", "tqdm"}
+
+
+WITHOUT = (
+    "torch",
+    "sklearn",
+    "scipy",
+    "onnx",
+    "onnxscript",
+    "safetensors",
+    "lightning_fabric",
+    "jinja2",
+    "matplotlib",
+    "shtab",
+)
+
+
+def test_runs_where_only_numpy_pillow_and_onnx_runtime_are(
+    small: tuple[Path, Path], tmp_path: Path
+) -> None:
     """In a process that refuses to import anything else, by the library and by the command line."""
     Image.fromarray(images("pixel", 1)[0]).save(tmp_path / "image.png")
     refused = "".join(f"sys.modules[{name!r}] = None; " for name in WITHOUT)
-    library = f"from igd.runtime import Runtime; print(Runtime.load({str(small[1])!r}).predict('image.png').score)"
-    command = (
-        f"from igd.cli import main; sys.exit(main(['predict', {str(small[1])!r}, 'image.png', '--out', 'out', '--quiet']))"
+    library = (
+        f"from igd import Runtime; "
+        f"print(Runtime.load({str(small[1])!r}).predict('image.png').score)"
     )
+    arguments = ["predict", str(small[1]), "image.png", "--out", "out", "--quiet"]
+    command = f"from igd.cli import main; sys.exit(main({arguments!r}))"
+    training = "from igd.cli import main; sys.exit(main(['train', '.', '-o', 'no.igd']) - 2)"
     expected = IGD.load(small[0]).predict(tmp_path / "image.png").score
-    for program in (library, command):
+    for program in (library, command, training):
         done = subprocess.run(
             [sys.executable, "-c", f"import sys; {refused}{program}"],
             cwd=tmp_path,
@@ -172,6 +238,8 @@ def test_runs_where_only_numpy_pillow_and_onnx_runtime_are(small: tuple[Path, Pa
         assert done.returncode == 0, done.stderr
         if program is library:
             assert float(done.stdout) == pytest.approx(expected, abs=1e-5)
+        if program is training:
+            assert "pip install igd-anomaly brings it" in done.stderr
     assert "image.png" in (tmp_path / "out" / "scores.csv").read_text()
 
 
@@ -180,6 +248,15 @@ def test_a_damaged_file_is_refused(small: tuple[Path, Path], tmp_path: Path, lef
     (tmp_path / "cut.onnx").write_bytes(small[1].read_bytes()[:left])
     with pytest.raises(UserError, match=r"cut\.onnx: "):
         Runtime.load(tmp_path / "cut.onnx")
+
+
+def changed(exported: Path, target: Path, change: dict[str, object]) -> None:
+    """The same model with another description, and the checksum that goes with it."""
+    model = onnx.load(exported)
+    (header,) = (entry.value for entry in model.metadata_props if entry.key == HEADER)
+    del model.metadata_props[:]
+    model.metadata_props.add(key=HEADER, value=json.dumps({**json.loads(header), **change}))
+    target.write_bytes(with_checksum(model.SerializeToString()))
 
 
 @pytest.mark.parametrize(
@@ -194,24 +271,58 @@ def test_a_damaged_file_is_refused(small: tuple[Path, Path], tmp_path: Path, lef
         {"usual_heat": None},
     ],
 )
-def test_an_impossible_description_is_refused(small: tuple[Path, Path], tmp_path: Path, change: dict[str, object]) -> None:
-    model = onnx.load(small[1])
-    header = json.loads(model.metadata_props[0].value)
-    model.metadata_props[0].value = json.dumps({**header, **change})
-    onnx.save(model, tmp_path / "odd.onnx")
+def test_an_impossible_description_is_refused(
+    small: tuple[Path, Path], tmp_path: Path, change: dict[str, object]
+) -> None:
+    changed(small[1], tmp_path / "odd.onnx", change)
     with pytest.raises(UserError, match=r"odd\.onnx: not a model exported by igd, or damaged"):
         Runtime.load(tmp_path / "odd.onnx")
 
 
 def test_a_graph_of_someone_else_is_refused(tmp_path: Path) -> None:
     node = onnx.helper.make_node("Identity", ["x"], ["y"])
-    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")
+    ]
     graph = onnx.helper.make_graph([node], "theirs", ends[:1], ends[1:])
     onnx.save(
-        onnx.helper.make_model(graph, ir_version=10, opset_imports=[onnx.helper.make_opsetid("", 18)]),
+        onnx.helper.make_model(
+            graph, ir_version=10, opset_imports=[onnx.helper.make_opsetid("", 18)]
+        ),
         tmp_path / "theirs.onnx",
     )
     with pytest.raises(UserError, match="not a model exported by igd"):
         Runtime.load(tmp_path / "theirs.onnx")
     with pytest.raises(UserError, match="no such file"):
         Runtime.load(tmp_path / "none.onnx")
+
+
+def test_flipped_bits_are_noticed(
+    small: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, rng, damaged = small[1].read_bytes(), np.random.default_rng(0), tmp_path / "damaged.onnx"
+    for place in rng.integers(0, 8 * len(whole), 100):
+        flipped = np.frombuffer(whole, np.uint8).copy()
+        flipped[place // 8] ^= 1 << place % 8
+        damaged.write_bytes(flipped.tobytes())
+        with pytest.raises(UserError, match=r"damaged\.onnx: "):
+            Runtime.load(damaged)
+    assert main(["verify", str(small[1]), str(damaged), "--json"]) == 2
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["is_whole"]
+    assert first["has_checksum"]
+    assert first["images"] == 1
+    assert not second["is_whole"]
+
+
+def test_a_file_of_before_loads_with_a_note(small: tuple[Path, Path], tmp_path: Path) -> None:
+    changed(small[1], tmp_path / "old.onnx", {"format": 1})
+    contents = (tmp_path / "old.onnx").read_bytes()
+    (tmp_path / "old.onnx").write_bytes(contents[: -len(with_checksum(b""))])
+    with pytest.warns(ModelWarning, match="made before exports had a checksum"):
+        Runtime.load(tmp_path / "old.onnx")
+    changed(small[1], tmp_path / "new.onnx", {})
+    contents = (tmp_path / "new.onnx").read_bytes()
+    (tmp_path / "new.onnx").write_bytes(contents[: -len(with_checksum(b""))])
+    with pytest.raises(UserError, match="its checksum is missing"):
+        Runtime.load(tmp_path / "new.onnx")

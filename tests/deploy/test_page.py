@@ -3,27 +3,26 @@
 import json
 import os
 import shutil
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 from conftest import stripes, write_images
 from PIL import Image
 from selenium import webdriver
 
 from igd import IGD
-from igd.deploy.server.app import create_app
-from igd.deploy.server.service import Service
-from igd.deploy.server.settings import Settings
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 DRIVER = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver")
 pytestmark = [
-    pytest.mark.skipif(not (BROWSER and DRIVER), reason="needs chromium and chromedriver: apt install chromium-driver"),
+    pytest.mark.skipif(
+        not (BROWSER and DRIVER),
+        reason="needs chromium and chromedriver: make browser",
+    ),
     pytest.mark.xdist_group("browser"),
 ]
 FLAGS = (
@@ -36,7 +35,8 @@ FLAGS = (
     "--no-first-run",
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whatever came from elsewhere would be missing
+    # Whatever came from elsewhere would be missing.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
@@ -67,7 +67,10 @@ class Page:
     def until(self, true: Callable[[], object]) -> None:
         deadline = time.monotonic() + 20
         while not true():
-            assert time.monotonic() < deadline, (self.one("body").text, self.browser.get_log("browser"))
+            assert time.monotonic() < deadline, (
+                self.one("body").text,
+                self.browser.get_log("browser"),
+            )
             time.sleep(0.02)
 
     def open(self, url: str, width: int = 1280) -> None:
@@ -95,27 +98,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 
 @pytest.fixture
-def served(fitted: IGD) -> Iterator[Callable[..., str]]:
-    """The address of a server with these settings and models."""
-    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
-
-    def start(*names: str, **settings: object) -> str:
-        service = Service(Settings(**settings))
-        service.open(dict.fromkeys(names or ("parts",), fitted))
-        listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(service), log_config=None))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        servers.append((server, thread))
-        return f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-    yield start
-    for server, thread in servers:
-        server.should_exit = server.force_exit = True
-        thread.join()
-
-
-@pytest.fixture
 def files(tmp_path: Path, good: bytes, bad: bytes) -> dict[str, Path]:
     contents = {"good.png": good, "bad.png": bad, "broken.png": b"no picture"}
     for name, content in contents.items():
@@ -123,7 +105,9 @@ def files(tmp_path: Path, good: bytes, bad: bytes) -> dict[str, Path]:
     return {name: tmp_path / name for name in contents}
 
 
-def test_verdicts_of_chosen_files(page: Page, served: Callable[..., str], files: dict[str, Path]) -> None:
+def test_verdicts_of_chosen_files(
+    page: Page, served: Callable[..., str], files: dict[str, Path]
+) -> None:
     page.open(served())
     page.choose(files["good.png"], files["bad.png"])
     assert page.texts(".card .name") == ["bad.png", "good.png"]
@@ -132,7 +116,7 @@ def test_verdicts_of_chosen_files(page: Page, served: Callable[..., str], files:
     assert page.one("#summary").get_attribute("aria-live") == "polite"
     page.until(lambda: "1 of 2 images anomalous at 5 %." in page.one("#summary").text)
     assert len(page.all(".card:first-child .boxes .over")) >= 1
-    page.until(lambda: page.run("return document.querySelector('.heat').naturalWidth") == 32)
+    page.until(lambda: page.run("return document.querySelector('.anomaly-map').naturalWidth") == 32)
     assert [entry for entry in page.browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
@@ -141,8 +125,10 @@ def test_a_dropped_image_is_judged(page: Page, served: Callable[..., str], bad: 
     page.until(lambda: page.one("#rate").is_enabled())
     page.run(
         "const transfer = new DataTransfer();"
-        "transfer.items.add(new File([new Uint8Array(arguments[0])], 'dropped.png', {type: 'image/png'}));"
-        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: true, cancelable: true}));",
+        "transfer.items.add(new File([new Uint8Array(arguments[0])], 'dropped.png', {type: "
+        "'image/png'}));"
+        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: "
+        "true, cancelable: true}));",
         list(bad),
     )
     page.until(lambda: page.texts(".card .word") == ["Anomalous"])
@@ -172,19 +158,25 @@ def test_one_rate_moves_all_verdicts_without_asking_again(
     page.choose(odd, files["bad.png"])
     asked = page.run("return performance.getEntriesByType('resource').length")
     seen = {}
-    for key in ["\ue012"] * 12 + ["\ue014"] * 12:  # arrows to the left, to the lowest rate, then to the right
+    for key in ["\ue012"] * 12 + [
+        "\ue014"
+    ] * 12:  # arrows to the left, to the lowest rate, then to the right
         page.move_rate(key)
         seen[page.one("#rate-value").text] = page.texts(".card .word")[1]
     assert seen["2.4 %"] == "Normal"  # the lowest rate that 40 images can promise
     assert seen["50 %"] == "Anomalous"
     for rate, verdict in seen.items():
-        assert verdict == ("Anomalous" if p_value <= float(rate.removesuffix(" %")) / 100 + 1e-3 else "Normal")
+        assert verdict == (
+            "Anomalous" if p_value <= float(rate.removesuffix(" %")) / 100 + 1e-3 else "Normal"
+        )
     assert len(seen) > 5
     assert page.texts("#rows td:last-child") == ["Anomalous", "Anomalous"]
     assert page.run("return performance.getEntriesByType('resource').length") == asked
 
 
-def test_a_broken_file_gets_a_readable_message(page: Page, served: Callable[..., str], files: dict[str, Path]) -> None:
+def test_a_broken_file_gets_a_readable_message(
+    page: Page, served: Callable[..., str], files: dict[str, Path]
+) -> None:
     page.open(served(max_bytes=2000))
     large = files["good.png"].with_name("large.png")
     large.write_bytes(bytes(3000))
@@ -197,7 +189,9 @@ def test_a_broken_file_gets_a_readable_message(page: Page, served: Callable[...,
     assert page.one(".card .again").is_displayed()
 
 
-def test_the_history_is_saved_as_csv(page: Page, served: Callable[..., str], files: dict[str, Path], tmp_path: Path) -> None:
+def test_the_history_is_saved_as_csv(
+    page: Page, served: Callable[..., str], files: dict[str, Path], tmp_path: Path
+) -> None:
     page.open(served())
     tricky = files["bad.png"].rename(tmp_path / '=cmd,"x".png')
     page.choose(files["good.png"])
@@ -206,7 +200,8 @@ def test_the_history_is_saved_as_csv(page: Page, served: Callable[..., str], fil
     saved = page.run(
         "let saved; const make = URL.createObjectURL;"
         "URL.createObjectURL = (blob) => { saved = blob; return make.call(URL, blob); };"
-        "document.getElementById('export').click(); URL.createObjectURL = make; return saved.text();"
+        "document.getElementById('export').click(); URL.createObjectURL = make; return "
+        "saved.text();"
     )
     lines = str(saved).split("\r\n")
     assert lines[0] == "time,image,model,score,p_value,max_false_alarms,is_anomalous,areas"
@@ -215,7 +210,9 @@ def test_the_history_is_saved_as_csv(page: Page, served: Callable[..., str], fil
     assert ",false," in lines[2]
 
 
-def test_a_token_is_asked_for(page: Page, served: Callable[..., str], files: dict[str, Path]) -> None:
+def test_a_token_is_asked_for(
+    page: Page, served: Callable[..., str], files: dict[str, Path]
+) -> None:
     page.open(served(token="secret"))
     for given in ("wrong", "secret"):
         page.until(lambda: page.one("#token-dialog").is_displayed())
@@ -227,7 +224,9 @@ def test_a_token_is_asked_for(page: Page, served: Callable[..., str], files: dic
     assert page.texts(".card .word") == ["Anomalous"]
 
 
-def test_one_of_several_models_is_chosen(page: Page, served: Callable[..., str], files: dict[str, Path]) -> None:
+def test_one_of_several_models_is_chosen(
+    page: Page, served: Callable[..., str], files: dict[str, Path]
+) -> None:
     page.open(served("nuts", "bolts"))
     page.until(lambda: page.one("#model").is_displayed())
     page.one("#model").send_keys("bolts")
@@ -257,10 +256,13 @@ def test_everything_is_reached_by_keyboard_and_fits_a_phone(
     for _ in range(12):
         webdriver.ActionChains(page.browser).send_keys("\ue004").perform()
         focused = page.browser.switch_to.active_element
-        reached.append(focused.get_attribute("id") or focused.get_attribute("class") or focused.tag_name)
+        reached.append(
+            focused.get_attribute("id") or focused.get_attribute("class") or focused.tag_name
+        )
         if focused.tag_name != "body":
             framed = page.run(
-                "const e = arguments[0].matches('#files') ? arguments[0].parentElement : arguments[0];"
+                "const e = arguments[0].matches('#files') ? arguments[0].parentElement : "
+                "arguments[0];"
                 "return getComputedStyle(e).outlineStyle",
                 focused,
             )

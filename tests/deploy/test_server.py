@@ -13,8 +13,8 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from igd import IGD
-from igd.calibration import threshold
 from igd.evaluation.overlay import overlay
+from igd.inference.conformal import threshold
 
 SCORE = "/v1/models/parts/score"
 
@@ -35,8 +35,14 @@ def test_an_answer_is_the_prediction(client: TestClient, fitted: IGD, bad: bytes
     assert box["y"] <= 15 < box["y"] + box["height"]
 
 
-def test_several_files_are_answered_in_their_order(client: TestClient, good: bytes, bad: bytes) -> None:
-    files = [("images", ("ø.png", good)), ("images", ("../../b.png", bad)), ("other", ("c.png", good))]
+def test_several_files_are_answered_in_their_order(
+    client: TestClient, good: bytes, bad: bytes
+) -> None:
+    files = [
+        ("images", ("ø.png", good)),
+        ("images", ("../../b.png", bad)),
+        ("other", ("c.png", good)),
+    ]
     images = client.post(SCORE, files=files).json()["images"]
     assert [image["name"] for image in images] == ["ø.png", "../../b.png", "c.png"]
     assert [image["is_anomalous"] for image in images] == [False, True, False]
@@ -48,7 +54,7 @@ def test_another_rate_has_its_own_threshold(client: TestClient, fitted: IGD, goo
         answer = client.post(SCORE, content=good, params={"max_false_alarms": rate}).json()
         assert answer["max_false_alarms"] == rate
         (image,) = answer["images"]
-        assert image["threshold"] == threshold(fitted.calibration_scores_, rate)
+        assert image["threshold"] == threshold(fitted.calibration_.scores, rate)
         assert image["is_anomalous"] is (image["p_value"] <= rate)
 
 
@@ -61,17 +67,21 @@ def test_pictures(client: TestClient, fitted: IGD, bad: bytes) -> None:
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(image["map"])))).astype(int)
 
     np.testing.assert_allclose(shown("png16") / 65535, expected.map, atol=2e-5)
-    painted = overlay(source, expected.map, fitted.usual_heat_, fitted.pixel_threshold_)
+    painted = overlay(source, expected.map, fitted.background_level_, fitted.pixel_threshold_)
     np.testing.assert_allclose(shown("overlay"), np.asarray(painted), atol=1)
     layer = shown("layer")
-    laid_over = layer[..., :3] * layer[..., 3:] / 255 + np.asarray(source.convert("RGB")) * (1 - layer[..., 3:] / 255)
+    laid_over = layer[..., :3] * layer[..., 3:] / 255 + np.asarray(source.convert("RGB")) * (
+        1 - layer[..., 3:] / 255
+    )
     np.testing.assert_allclose(laid_over, shown("overlay"), atol=2)
 
 
 def test_a_layer_is_no_larger_than_screens_are(client: TestClient) -> None:
     buffer = io.BytesIO()
     Image.fromarray(stripes(1, side=32)[0]).resize((3000, 1500)).save(buffer, format="PNG")
-    (image,) = client.post(SCORE, content=buffer.getvalue(), params={"map": "layer"}).json()["images"]
+    (image,) = client.post(SCORE, content=buffer.getvalue(), params={"map": "layer"}).json()[
+        "images"
+    ]
     assert (image["width"], image["height"]) == (3000, 1500)
     assert Image.open(io.BytesIO(base64.b64decode(image["map"]))).size == (1024, 512)
 
@@ -89,11 +99,21 @@ def test_models_say_what_they_promise(client: TestClient, fitted: IGD) -> None:
     (model,) = client.get("/v1/models").json()["models"]
     assert model["calibration_images"] == 40
     assert model["lowest_rate"] == pytest.approx(1 / 41)
-    assert (model["name"], model["side"], model["channels"], model["max_false_alarms"]) == ("parts", 32, 1, 0.05)
+    assert (model["name"], model["side"], model["channels"], model["max_false_alarms"]) == (
+        "parts",
+        32,
+        1,
+        0.05,
+    )
 
 
 def test_every_answer_carries_the_security_headers(client: TestClient, good: bytes) -> None:
-    for answer in (client.get("/"), client.get("/nothing"), client.post(SCORE, content=good), client.get("/page.js")):
+    for answer in (
+        client.get("/"),
+        client.get("/nothing"),
+        client.post(SCORE, content=good),
+        client.get("/page.js"),
+    ):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
@@ -125,7 +145,13 @@ def test_one_line_of_log_a_request(
     scored, refused = map(json.loads, captured.splitlines())
     assert scored.pop("ms") > 0
     assert scored.pop("time")
-    assert scored == {"method": "POST", "path": SCORE, "status": 200, "bytes": len(good), "model": "parts"}
+    assert scored == {
+        "method": "POST",
+        "path": SCORE,
+        "status": 200,
+        "bytes": len(good),
+        "model": "parts",
+    }
     assert refused["status"] == 401
     assert "secret" not in captured
     assert "guessed" not in captured

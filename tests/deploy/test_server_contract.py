@@ -15,11 +15,16 @@ from schemathesis.specs.openapi.checks import (
 
 from igd import IGD
 from igd.deploy.server.app import create_app
-from igd.deploy.server.routes import REFUSALS
+from igd.deploy.server.routes import ERRORS
 from igd.deploy.server.service import Service
 from igd.deploy.server.settings import Settings
 
-CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
 OPERATIONS = [
     ("/v1/models/{name}/score", "POST"),
     *((path, "GET") for path in ("/v1/models", "/healthz", "/readyz", "/metrics")),
@@ -28,7 +33,7 @@ OPERATIONS = [
 
 @pytest.fixture
 def service(fitted: IGD) -> Iterator[Service]:
-    service = Service(Settings(timeout=5))
+    service = Service(Settings())
     service.open({"parts": fitted})
     yield service
     service.close()
@@ -40,7 +45,9 @@ def test_answers_as_described(service: Service, path: str, method: str, name: st
     described = schemathesis.openapi.from_asgi("/openapi.json", create_app(service))
 
     @given(case=described[path][method].as_strategy())
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(
+        max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    )
     def ask(case: schemathesis.Case) -> None:
         if name and case.path_parameters:
             case.path_parameters["name"] = name
@@ -51,6 +58,9 @@ def test_answers_as_described(service: Service, path: str, method: str, name: st
 
 def test_every_refusal_is_described(service: Service) -> None:
     described = create_app(service).openapi()["paths"]
-    assert set(described["/v1/models/{name}/score"]["post"]["responses"]) == {"200", *map(str, REFUSALS)}
+    assert set(described["/v1/models/{name}/score"]["post"]["responses"]) == {
+        "200",
+        *map(str, ERRORS),
+    }
     assert set(described) == {path for path, _ in OPERATIONS}
     assert "HTTPValidationError" not in json.dumps(described)

@@ -10,7 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,24 +20,46 @@ from urllib.parse import urlsplit
 import pytest
 
 from igd.cli import main
-from igd.deploy.server import running as running_module
-from igd.deploy.server.running import listen
+from igd.deploy.server import lifecycle
+from igd.deploy.server.lifecycle import listen
 
 ROOT = Path(__file__).parents[2]
 SCORE = "/v1/models/parts/score"
 pytestmark = pytest.mark.xdist_group("server")
 LARGEST = 10_000  # bytes
+START_SECONDS = 120  # to load a model in, on the slowest machine
 
 
 class Running:
     """A server process, and what it said when it was ready."""
 
     def __init__(self, *arguments: object) -> None:
-        command = [sys.executable, "-m", "igd.cli", "serve", *map(str, arguments), "--port", "0", "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "igd.cli",
+            "serve",
+            *map(str, arguments),
+            "--port",
+            "0",
+            "--json",
+        ]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        # A server that never becomes ready ends the wait with its own end, not with the test's.
+        overdue = threading.Timer(START_SECONDS, self.process.kill)
+        overdue.start()
         assert self.process.stdout is not None
-        self.said = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        overdue.cancel()
+        if not line:
+            _, log = self.process.communicate()
+            pytest.fail(
+                f"the server ended with {self.process.returncode} before it was ready: {log}"
+            )
+        self.said = json.loads(line)
         self.address = urlsplit(self.said["url"])
 
     def connection(self) -> http.client.HTTPConnection:
@@ -48,12 +72,27 @@ class Running:
         return answer.status, json.loads(answer.read())
 
     def begin(self, length: int | None) -> socket.socket:
-        """A request whose body the server has begun to wait for, so that it has been admitted."""
-        link = socket.create_connection((self.address.hostname, self.address.port), timeout=30)
-        size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-        link.sendall(f"POST {SCORE} HTTP/1.1\r\nHost: localhost\r\n{size}\r\nExpect: 100-continue\r\n\r\n".encode())
-        assert link.recv(1000).startswith(b"HTTP/1.1 100")
-        return link
+        return begin(self.said["url"], length)
+
+
+def begin(url: str, length: int | None) -> socket.socket:
+    """A request whose body the server has begun to wait for, so that it has been admitted."""
+    address = urlsplit(url)
+    link = socket.create_connection((address.hostname, address.port), timeout=30)
+    size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    link.sendall(
+        f"POST {SCORE} HTTP/1.1\r\nHost: localhost\r\n{size}\r\n"
+        f"Expect: 100-continue\r\n\r\n".encode()
+    )
+    assert link.recv(1000).startswith(b"HTTP/1.1 100")
+    return link
+
+
+def until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def answer_of(link: socket.socket) -> tuple[int, dict]:
@@ -74,17 +113,19 @@ def running(*arguments: object) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def limited(model_file: Path) -> Iterator[Running]:
-    with running(model_file, "--timeout", 1, "--max-bytes", LARGEST) as server:
+    """A server of small bodies, with all the time that scoring may take."""
+    with running(model_file, "--max-bytes", LARGEST) as server:
         yield server
 
 
-def test_stopping_finishes_what_was_admitted_and_refuses_what_is_new(model_file: Path, bad: bytes) -> None:
+def test_stopping_finishes_what_was_admitted_and_refuses_what_is_new(
+    model_file: Path, bad: bytes
+) -> None:
     with running(model_file) as server:
         assert server.said["models"] == ["parts"]
         admitted = server.begin(len(bad))
         server.process.send_signal(signal.SIGTERM)
-        while server.ask("GET", "/readyz")[0] == 200:
-            pass
+        until(lambda: server.ask("GET", "/readyz")[0] == 503)
         status, answer = server.ask("POST", SCORE, bad)
         assert status == 503
         assert "being stopped" in answer["detail"]
@@ -98,8 +139,9 @@ def test_stopping_finishes_what_was_admitted_and_refuses_what_is_new(model_file:
     assert {"POST 503", "POST 200"} <= {f"{line['method']} {line['status']}" for line in lines}
 
 
-def test_408_a_body_that_does_not_come(limited: Running, good: bytes) -> None:
-    slow = limited.begin(length=500)
+def test_408_a_body_that_does_not_come(served: Callable[..., str], good: bytes) -> None:
+    """On a server of its own, so that no other test has to score within a second."""
+    slow = begin(served(timeout=1), length=500)
     slow.sendall(good[:100])
     status, answer = answer_of(slow)
     assert status == 408
@@ -135,16 +177,23 @@ def test_the_commands_of_the_page_run(limited: Running, bad: bytes, tmp_path: Pa
         here = command.replace("http://127.0.0.1:8000", limited.said["url"]).replace(
             "curl ", "curl --fail --silent --show-error "
         )
-        subprocess.run(here, shell=True, check=True, cwd=tmp_path, env={**os.environ, "IGD_TOKEN": "none"})
+        subprocess.run(
+            here, shell=True, check=True, cwd=tmp_path, env={**os.environ, "IGD_TOKEN": "none"}
+        )
     assert (tmp_path / "overlay.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_whoever_calls_before_the_first_answer_is_not_turned_away() -> None:
-    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5) as caller:
+    with (
+        listen("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname(), timeout=5) as caller,
+    ):
         assert caller.getpeername() == listener.getsockname()
 
 
-def test_what_can_not_be_served(tmp_path: Path, model_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_can_not_be_served(
+    tmp_path: Path, model_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "parts.igd").write_bytes(b"no model")
     (tmp_path / "secret").write_bytes(b"\xff\xfe")
     with listen("127.0.0.1", 0) as taken:
@@ -152,11 +201,20 @@ def test_what_can_not_be_served(tmp_path: Path, model_file: Path, capsys: pytest
         for arguments, said in (
             ([tmp_path / "parts.igd"], "parts.igd: "),
             ([tmp_path / "none.igd"], "none.igd: no such model file"),
-            ([model_file, tmp_path / "parts.igd"], "would both be called 'parts'; rename one of the files"),
+            (
+                [model_file, tmp_path / "parts.igd"],
+                "would both be called 'parts'; rename one of the files",
+            ),
             ([model_file, "--queue", "0"], "--queue is 0; it must be a positive number"),
             ([model_file, "--timeout", "nan"], "--timeout is nan"),
-            ([model_file, "--token-file", tmp_path / "none"], "the token can't be read (No such file or directory)"),
-            ([model_file, "--token-file", tmp_path / "secret"], "the token can't be read (not text)"),
+            (
+                [model_file, "--token-file", tmp_path / "none"],
+                "the token can't be read (No such file or directory)",
+            ),
+            (
+                [model_file, "--token-file", tmp_path / "secret"],
+                "the token can't be read (not text)",
+            ),
             ([model_file, "--port", port], f"127.0.0.1 port {port}: can't listen there"),
             ([model_file, "--port", "70000"], "choose another with --host and --port"),
         ):
@@ -166,7 +224,10 @@ def test_what_can_not_be_served(tmp_path: Path, model_file: Path, capsys: pytest
 
 
 def test_a_token_needs_something_in_it(
-    tmp_path: Path, model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    model_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "token").write_text("\n")
     assert main(["serve", str(model_file), "--token-file", str(tmp_path / "token")]) == 2
@@ -178,17 +239,25 @@ def test_a_token_needs_something_in_it(
 def test_a_missing_package_is_named(
     model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "igd.deploy.server.running")
+    monkeypatch.delitem(sys.modules, "igd.deploy.server.lifecycle")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", str(model_file)]) == 2
-    assert "serving needs the package uvicorn; install it with: pip install 'igd-anomaly[serve]'" in capsys.readouterr().err
+    assert (
+        "serving needs the package uvicorn; install it with: pip install 'igd-anomaly[serve]'"
+        in capsys.readouterr().err
+    )
 
 
 def test_an_open_server_without_token_is_warned_about(
     model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(running_module, "serve", lambda load, settings, listener, on_ready: listener.close())
-    for arguments, warned in (([], True), (["--token-file", str(model_file.with_name("token"))], False)):
+    monkeypatch.setattr(
+        lifecycle, "serve", lambda load, settings, listener, on_ready: listener.close()
+    )
+    for arguments, warned in (
+        ([], True),
+        (["--token-file", str(model_file.with_name("token"))], False),
+    ):
         model_file.with_name("token").write_text("secret\n")
         assert main(["serve", str(model_file), "--host", "0.0.0.0", "--port", "0", *arguments]) == 0
         assert ("anyone who reaches 0.0.0.0 may ask" in capsys.readouterr().err) is warned
@@ -201,7 +270,9 @@ def test_answers_are_sent_at_once() -> None:
         options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            options.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            options.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            )
             writer.close()
 
         async with await asyncio.start_server(answer, sock=listen("127.0.0.1", 0)) as server:

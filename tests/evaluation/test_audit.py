@@ -18,8 +18,8 @@ ODD = [3, 11, 26, 40]
 
 def contaminated() -> np.ndarray:
     """60 photographs of the same stripes, four of which have a spot."""
-    chance = np.random.default_rng(0)
-    images = stripes(1) * chance.uniform(0.8, 1, (60, 1, 1)) + chance.normal(0, 4, (60, 32, 32))
+    rng = np.random.default_rng(0)
+    images = stripes(1) * rng.uniform(0.8, 1, (60, 1, 1)) + rng.normal(0, 4, (60, 32, 32))
     images = images.clip(0, 255).astype(np.uint8)
     images[ODD] = spotted(images[ODD], size=12)
     return images
@@ -41,40 +41,51 @@ class Spy(IGD):
 
 @pytest.fixture(scope="module")
 def audited() -> list[Audited]:
-    detector = IGD(objective="mse", pretrain="scratch", combination="sum", steps=40, width=4, batch_size=16)
+    detector = IGD(
+        objective="mse", pretrain="scratch", combination="sum", steps=40, width=4, batch_size=16
+    )
     return audit(contaminated(), detector, folds=3, seed=0)
 
 
 def test_odd_images_come_out_on_top(audited: list[Audited]) -> None:
     assert {int(each.name) for each in audited[:4]} == set(ODD)
-    assert [each.deviation for each in audited] == sorted((each.deviation for each in audited), reverse=True)
+    assert [each.deviation for each in audited] == sorted(
+        (each.deviation for each in audited), reverse=True
+    )
     assert audited[3].deviation > 2 * audited[4].deviation
 
 
 def test_pictures_are_kept_of_the_first(audited: list[Audited]) -> None:
-    assert [each.pictures is not None for each in audited] == [True] * SHOWN + [False] * (60 - SHOWN)
+    assert [each.pictures is not None for each in audited] == [True] * SHOWN + [False] * (
+        60 - SHOWN
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
 @pytest.mark.parametrize("folds", [2, 5])
 def test_each_image_is_judged_once_by_a_model_that_did_not_see_it(folds: int) -> None:
     Spy.seen.clear()
-    audited = audit(stripes(23), Spy(steps=2, width=2), folds=folds)
+    audited = audit(stripes(23), Spy(pretrain="scratch", steps=2, width=2), folds=folds)
     everything = {str(number) for number in range(23)}
     assert len(Spy.seen) == folds
-    for learnt, judged in Spy.seen:
-        assert learnt | set(judged) == everything
-        assert not learnt & set(judged)
-    assert sorted(name for _, judged in Spy.seen for name in judged) == sorted(everything)
+    for learnt, predicted in Spy.seen:
+        assert learnt | set(predicted) == everything
+        assert not learnt & set(predicted)
+    assert sorted(name for _, predicted in Spy.seen for name in predicted) == sorted(everything)
     assert {each.name: each.fold for each in audited} == {
-        name: fold for fold, (_, judged) in enumerate(Spy.seen, start=1) for name in judged
+        name: fold for fold, (_, predicted) in enumerate(Spy.seen, start=1) for name in predicted
     }
 
 
 @pytest.mark.filterwarnings("ignore:.*model:")
 def test_the_same_seed_gives_the_same_ranking() -> None:
     def ranking(seed: int) -> list[tuple[str, float]]:
-        return [(each.name, each.deviation) for each in audit(stripes(12), IGD(steps=2, width=2), folds=2, seed=seed)]
+        return [
+            (each.name, each.deviation)
+            for each in audit(
+                stripes(12), IGD(pretrain="scratch", steps=2, width=2), folds=2, seed=seed
+            )
+        ]
 
     assert ranking(0) == ranking(0) != ranking(1)
 
@@ -87,15 +98,19 @@ def test_folds_are_dealt_evenly() -> None:
 
 @pytest.mark.parametrize("folds", [1, 11])
 def test_impossible_folds(folds: int) -> None:
-    with pytest.raises(UserError, match=f"folds is {folds}; with 10 images it must lie between 2 and 10"):
+    with pytest.raises(
+        UserError, match=f"folds is {folds}; with 10 images it must lie between 2 and 10"
+    ):
         audit(stripes(10), IGD(), folds=folds)
 
 
 def test_deviations_do_not_depend_on_a_models_scale_nor_mind_odd_images() -> None:
-    chance = np.random.default_rng(0)
-    scores, calibration = chance.normal(size=200), chance.normal(size=50)
+    rng = np.random.default_rng(0)
+    scores, calibration = rng.normal(size=200), rng.normal(size=50)
     plain = deviations(scores, calibration)
-    np.testing.assert_allclose(deviations(0.2 + 0.01 * scores, 0.2 + 0.01 * calibration), plain, atol=1e-9)
+    np.testing.assert_allclose(
+        deviations(0.2 + 0.01 * scores, 0.2 + 0.01 * calibration), plain, atol=1e-9
+    )
     scores[:10] = 50
     np.testing.assert_allclose(deviations(scores, calibration)[10:], plain[10:], atol=0.3)
     assert not deviations(np.ones(5), np.ones(3)).any()

@@ -7,19 +7,23 @@ import torch
 from conftest import spotted, stripes
 
 from igd import IGD
-from igd.data.samples import Sample
+from igd.data.sample import Sample
 from igd.evaluation.latents import POINTS, latent_planes, plane
 from igd.method.gaussian import squared_distance
 
 
 def samples(count: int) -> list[Sample]:
-    images = np.concatenate([stripes(count // 2, seed=4), spotted(stripes(count - count // 2, seed=5))])
+    images = np.concatenate(
+        [stripes(count // 2, seed=4), spotted(stripes(count - count // 2, seed=5))]
+    )
     return [Sample(str(number), image) for number, image in enumerate(images)]
 
 
 def test_of_patches_the_furthest_counts(fitted_large: IGD) -> None:
-    local = fitted_large.scales_[1]
-    pixels = torch.from_numpy(stripes(2, side=192, seed=8, colour=True)).permute(0, 3, 1, 2).contiguous()
+    local = fitted_large.fitted_.scales[1]
+    pixels = (
+        torch.from_numpy(stripes(2, side=192, seed=8, colour=True)).permute(0, 3, 1, 2).contiguous()
+    )
     assert local.descriptor is not None
     for image, latent in zip(pixels, local.latents(pixels, None), strict=True):
         patches = local.samples(image[None])
@@ -38,8 +42,8 @@ def test_a_plane_for_each_scale_the_same_for_the_same_seed(fitted: IGD) -> None:
 
 
 def test_groups_stay_groups() -> None:
-    chance = np.random.default_rng(0)
-    placed = plane(np.concatenate([chance.normal(size=(40, 16)), chance.normal(size=(40, 16)) + 10]))
+    rng = np.random.default_rng(0)
+    placed = plane(np.concatenate([rng.normal(size=(40, 16)), rng.normal(size=(40, 16)) + 10]))
     one, other = placed[:40], placed[40:]
     spread = max(np.linalg.norm(group - group.mean(axis=0), axis=1).max() for group in (one, other))
     assert np.linalg.norm(one.mean(axis=0) - other.mean(axis=0)) > spread
@@ -47,6 +51,10 @@ def test_groups_stay_groups() -> None:
 
 def test_few_images_have_no_plane_and_many_are_a_sample(fitted: IGD) -> None:
     assert latent_planes(fitted, samples(8))[1] == {}
-    many = [replace(each, identifier=f"{turn} {each.identifier}") for turn in range(26) for each in samples(20)]
+    many = [
+        replace(each, identifier=f"{rotation} {each.identifier}")
+        for rotation in range(26)
+        for each in samples(20)
+    ]
     shown, planes = latent_planes(fitted, many)
     assert len({sample.identifier for sample in shown}) == POINTS == len(planes["global"])

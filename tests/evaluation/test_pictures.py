@@ -1,5 +1,6 @@
 """Overlays on an absolute scale, figures that parse, and a page that stands alone."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -11,20 +12,51 @@ from igd import IGD
 from igd.data.reading import read_dataset
 from igd.evaluation import figures
 from igd.evaluation.evaluate import evaluate
-from igd.evaluation.overlay import overlay
+from igd.evaluation.overlay import OUTLINE, outline, overlay
 from igd.evaluation.report import write_report
 
+GREY = (90, 100, 110)
 
-def test_what_is_usual_looks_calm_and_the_threshold_is_red() -> None:
-    image = Image.new("RGB", (8, 8), (90, 100, 110))
-    heat = np.full((8, 8), 0.3, dtype=np.float32)
-    assert overlay(image, heat, usual=0.3, threshold=0.6).tobytes() == image.tobytes()
-    heat[2, 3], heat[5, 5] = 0.7, 0.4
-    coloured = np.asarray(overlay(image, heat, usual=0.3, threshold=0.6)).astype(int)
-    red, green, _ = coloured[2, 3]
-    assert red > 200 > 50 > green
-    assert coloured[5, 5, 1] > 100  # yellowish
-    assert (coloured[0] == (90, 100, 110)).all()
+
+def coloured(anomaly_map: np.ndarray, usual: float = 0.3, threshold: float = 0.6) -> np.ndarray:
+    image = Image.new("RGB", anomaly_map.shape[::-1], GREY)
+    return np.asarray(overlay(image, anomaly_map, usual, threshold)).astype(int)
+
+
+def test_what_is_usual_looks_calm() -> None:
+    assert (coloured(np.full((8, 8), 0.3, dtype=np.float32)) == GREY).all()
+
+
+def test_colour_grows_from_the_usual_to_the_strongest_and_hides_nothing() -> None:
+    values = np.full((20, 80), 0.2, dtype=np.float32)
+    for number, value in enumerate((0.45, 0.65, 0.8, 1.0)):
+        values[4:16, 20 * number + 4 : 20 * number + 16] = value
+    painted = coloured(values)
+    faint, low, high, most = (painted[10, 20 * number + 10] for number in range(4))
+    assert faint[0] > GREY[0]  # a little yellow
+    assert low[1] > high[1] > most[1]  # from yellow to red
+    assert GREY[0] < faint[0] < low[0] < high[0] < most[0]
+    dark = Image.new("RGB", (80, 20), (20, 20, 20))
+    beneath = np.asarray(overlay(dark, values, 0.3, 0.6)).astype(int)
+    assert np.abs(beneath[10, 70] - most).max() > 20  # what lies under the strongest colour is seen
+
+
+def test_an_outline_goes_round_what_lies_above_the_threshold() -> None:
+    values = np.full((20, 20), 0.55, dtype=np.float32)
+    values[5:15, 5:15] = 0.9
+    painted = coloured(values)
+    at_border = (painted == OUTLINE).all(axis=2)
+    assert at_border[5, 5:15].all()
+    assert at_border[5:15, 14].all()
+    assert at_border.sum() == 36
+    assert not outline(np.ones((8, 8), dtype=bool)).any()  # the image's own edge is no border
+
+
+def test_a_tall_image_is_painted_without_seams(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).random((50, 30)).astype(np.float32)
+    whole = coloured(values)
+    monkeypatch.setattr("igd.evaluation.overlay.BAND", 7)
+    np.testing.assert_array_equal(coloured(values), whole)
 
 
 def test_figures_are_well_formed() -> None:
@@ -33,12 +65,55 @@ def test_figures_are_well_formed() -> None:
         figures.histogram(groups, 0.4, "score", "scores & <more>"),
         figures.curve([0, 0.5, 1], [0, 0.9, 1], "x", "y", "curve", diagonal=True),
         figures.lines({"loss": np.array([3.0, 2.0, 1.0])}, "steps", "loss", "losses"),
-        figures.histogram({"a": np.array([0.5]), "b": np.array([0.5])}, 0.5, "score", "all the same"),
-        figures.histogram({"anomalous": np.array([]), "normal": np.array([0.5])}, 0.5, "score", "one group is empty"),
-        figures.points(np.array([[0.0, 1.0], [2.0, 1.0]]), ["good", "<odd>"], ["good", "<odd>"], "points & <more>"),
+        figures.histogram(
+            {"a": np.array([0.5]), "b": np.array([0.5])}, 0.5, "score", "all the same"
+        ),
+        figures.histogram(
+            {"anomalous": np.array([]), "normal": np.array([0.5])},
+            0.5,
+            "score",
+            "one group is empty",
+        ),
+        figures.points(
+            np.array([[0.0, 1.0], [2.0, 1.0]]),
+            ["good", "<odd>"],
+            ["good", "<odd>"],
+            "points & <more>",
+        ),
     ]
     for picture in pictures:
-        assert ElementTree.fromstring(picture).tag == "svg"
+        drawn = ElementTree.fromstring(picture)
+        assert drawn.tag == "svg"
+        assert drawn.get("role") == "img"
+        assert drawn.get("aria-label")
+        assert {each.text for each in drawn.iter("text")}  # text, not outlines of letters
+        assert "DejaVu" not in picture
+
+
+def test_the_same_figure_is_the_same_text_and_colours_follow_the_page() -> None:
+    once, again = (
+        figures.curve([0, 0.5, 1], [0, 0.9, 1], "x", "y", "curve", diagonal=True) for _ in range(2)
+    )
+    assert once == again
+    assert "stroke: var(--a, #c0392b)" in once
+    assert "http" not in once
+
+
+def test_a_figure_stands_alone_too() -> None:
+    picture = figures.standalone(figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"))
+    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "stroke: #c0392b" in picture
+    assert "var(" not in picture
+
+
+def test_figures_in_one_page_share_no_names() -> None:
+    pictures = [
+        figures.curve([0, 1], [0, 1], "x", "y", "one"),
+        figures.curve([0, 1], [1, 0], "x", "y", "other"),
+    ]
+    one, other = (set(re.findall(r' id="([^"]+)"', each)) for each in pictures)
+    assert one
+    assert not one & other
 
 
 def test_report_stands_alone_and_escapes_names(fitted: IGD, category: Path, tmp_path: Path) -> None:
@@ -55,13 +130,17 @@ def test_report_stands_alone_and_escapes_names(fitted: IGD, category: Path, tmp_
 
 def test_points_name_and_count_every_kind_and_gather_the_last_ones() -> None:
     kinds = [f"kind {number}" for number in range(10)]
-    picture = figures.points(np.random.default_rng(0).normal(size=(20, 2)), kinds * 2, kinds, "points")
+    picture = figures.points(
+        np.random.default_rng(0).normal(size=(20, 2)), kinds * 2, kinds, "points"
+    )
     for name in (*[f"kind {number} (2)" for number in range(6)], "other kinds (8)"):
         assert name in picture
-    assert picture.count('class="point') == 20 + 7
+    assert picture.count("<use ") == 20 + 7
 
 
-def test_report_shows_latents_by_kind_and_intervals(fitted: IGD, category: Path, tmp_path: Path) -> None:
+def test_report_shows_latents_by_kind_and_intervals(
+    fitted: IGD, category: Path, tmp_path: Path
+) -> None:
     evaluation = evaluate(fitted, read_dataset(category).test_samples())
     write_report(tmp_path / "report.html", fitted, evaluation, "stripes")
     page = (tmp_path / "report.html").read_text()
@@ -76,7 +155,9 @@ def test_report_shows_latents_by_kind_and_intervals(fitted: IGD, category: Path,
 def test_a_test_set_of_one_kind_is_evaluated_as_far_as_possible(
     fitted: IGD, category: Path, tmp_path: Path, kind: str
 ) -> None:
-    evaluation = evaluate(fitted, [sample for sample in read_dataset(category).test_samples() if sample.kind == kind])
+    evaluation = evaluate(
+        fitted, [sample for sample in read_dataset(category).test_samples() if sample.kind == kind]
+    )
     assert evaluation.metrics["image_auroc"] is None
     assert "all 10 test images are" in evaluation.metrics["undefined"]
     rates = {"good": "false_alarm_rate", "spot": "miss_rate"}

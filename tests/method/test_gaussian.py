@@ -39,7 +39,9 @@ def test_moments_merge_across_processes_in_any_order(latents: torch.Tensor) -> N
         merged = LatentMoments()
         for index in order:
             merged.merge(LatentMoments.unpacked(packed[index]))
-        torch.testing.assert_close(merged.packed(), LatentMoments().update(latents).packed(), rtol=1e-9, atol=0)
+        torch.testing.assert_close(
+            merged.packed(), LatentMoments().update(latents).packed(), rtol=1e-9, atol=0
+        )
 
 
 def test_variance_around_another_centre(latents: torch.Tensor) -> None:
@@ -51,8 +53,12 @@ def test_variance_around_another_centre(latents: torch.Tensor) -> None:
 def test_normality_and_anomaly() -> None:
     mean, variance = torch.zeros(2), torch.tensor(4.0)
     latent = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 100.0]])
-    torch.testing.assert_close(normality(latent, mean, variance), torch.tensor([1.0, float(np.exp(-1)), 0.0]))
-    torch.testing.assert_close(anomaly(latent, mean, variance), 1 - normality(latent, mean, variance))
+    torch.testing.assert_close(
+        normality(latent, mean, variance), torch.tensor([1.0, float(np.exp(-1)), 0.0])
+    )
+    torch.testing.assert_close(
+        anomaly(latent, mean, variance), 1 - normality(latent, mean, variance)
+    )
 
 
 def test_anomaly_keeps_the_order_of_latents_near_the_centre() -> None:

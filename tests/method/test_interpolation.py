@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from igd.method.em import generator
 from igd.method.interpolation import (
     critic_loss,
     draw_alpha,
@@ -13,6 +12,7 @@ from igd.method.interpolation import (
     interpolate_latents,
 )
 from igd.method.networks import Critic
+from igd.rng import generator
 
 
 def test_coefficients_have_their_ranges() -> None:
@@ -40,7 +40,11 @@ def test_interpolation_of_images_ends_at_both() -> None:
 
 
 def test_losses_are_their_formulas() -> None:
-    predicted, alpha, blended = torch.tensor([0.3, 0.1]), torch.tensor([0.2, 0.4]), torch.tensor([0.5, 0.0])
+    predicted, alpha, blended = (
+        torch.tensor([0.3, 0.1]),
+        torch.tensor([0.2, 0.4]),
+        torch.tensor([0.5, 0.0]),
+    )
     torch.testing.assert_close(critic_loss(predicted, alpha, blended), torch.tensor([0.26, 0.09]))
     torch.testing.assert_close(fooling_loss(predicted), torch.tensor([0.09, 0.01]))
 
@@ -54,7 +58,9 @@ def test_critic_output_has_the_shape_of_alpha() -> None:
 
 
 def test_critic_learns_alpha_on_a_toy_problem() -> None:
-    """Images that are blends of two fixed patterns: alpha can be seen, so a sound critic predicts it."""
+    """Images that are blends of two fixed patterns: alpha can be seen, so a sound critic predicts
+    it.
+    """
     first, second = torch.rand(2, 1, 1, 32, 32)
     critic = Critic(32, 1, 8)
     optimizer = torch.optim.Adam(critic.parameters(), lr=3e-3)

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from igd.method.balance import share_latent
-from igd.method.networks import AutoEncoder, Critic, Encoder, Normalisation, ResNet18, measure_statistics, normalise_by_batch
+from igd.method.networks import AutoEncoder, Critic, Encoder
+from igd.method.resnet import Normalisation, ResNet18, measure_statistics, normalise_by_batch
 
 
 @pytest.mark.parametrize("side", [32, 256])
@@ -68,12 +69,17 @@ def test_measured_statistics_standardise_every_layer() -> None:
     outputs: list[torch.Tensor] = []
     for layer in encoder.modules():
         if isinstance(layer, Normalisation):
-            layer.register_forward_hook(lambda _, __, output: outputs.append(output.clone()))  # what follows is in place
+            # What follows is in place.
+            layer.register_forward_hook(lambda _, __, output: outputs.append(output.clone()))
     with torch.no_grad():
         encoder(image)
     for output in outputs:
-        torch.testing.assert_close(output.mean(dim=(0, 2, 3)), torch.zeros(output.shape[1]), atol=1e-4, rtol=0)
-        torch.testing.assert_close(output.var(dim=(0, 2, 3)), torch.ones(output.shape[1]), atol=1e-2, rtol=0)
+        torch.testing.assert_close(
+            output.mean(dim=(0, 2, 3)), torch.zeros(output.shape[1]), atol=1e-4, rtol=0
+        )
+        torch.testing.assert_close(
+            output.var(dim=(0, 2, 3)), torch.ones(output.shape[1]), atol=1e-2, rtol=0
+        )
 
 
 def test_without_bias_a_black_image_stays_at_zero() -> None:

@@ -53,5 +53,7 @@ def test_opposite_errors_do_not_cancel() -> None:
 def test_mse_is_a_setting() -> None:
     image, other = pair()
     expected = ((image - other) / 4.7579).square()
-    torch.testing.assert_close(reconstruction_error(image, other, PATCH, kind="mse"), expected.mean(dim=(1, 2, 3)))
+    torch.testing.assert_close(
+        reconstruction_error(image, other, PATCH, kind="mse"), expected.mean(dim=(1, 2, 3))
+    )
     torch.testing.assert_close(error_map(image, other, PATCH, kind="mse"), expected.mean(dim=1))

@@ -15,7 +15,9 @@ def pair(side: int, noise: float = 0.3, channels: int = 3) -> tuple[torch.Tensor
     return image, image + noise * torch.randn_like(image)
 
 
-def ms_ssim_map(image: torch.Tensor, other: torch.Tensor, setting: Similarity, **settings: bool) -> torch.Tensor:
+def ms_ssim_map(
+    image: torch.Tensor, other: torch.Tensor, setting: Similarity, **settings: bool
+) -> torch.Tensor:
     return ms_ssim_and_map(image, other, setting, **settings)[1]
 
 
@@ -26,7 +28,9 @@ def test_agrees_with_pytorch_msssim(setting: Similarity, side: int, noise: float
     given = {"data_range": setting.data_range, "win_size": setting.window, "size_average": False}
     expected = reference_ms_ssim(image, other, weights=list(setting.weights), **given)
     torch.testing.assert_close(ms_ssim(image, other, setting), expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(ssim(image, other, setting), reference_ssim(image, other, **given), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        ssim(image, other, setting), reference_ssim(image, other, **given), atol=1e-5, rtol=0
+    )
 
 
 @pytest.mark.parametrize(("setting", "side"), SETTINGS)
@@ -40,7 +44,9 @@ def test_identical_images_have_similarity_one(similarity, setting: Similarity, s
 @pytest.mark.parametrize("similarity", [ssim, ms_ssim, ms_ssim_map])
 def test_is_symmetric(similarity) -> None:
     image, other = pair(32)
-    torch.testing.assert_close(similarity(image, other, PATCH), similarity(other, image, PATCH), atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        similarity(image, other, PATCH), similarity(other, image, PATCH), atol=1e-6, rtol=0
+    )
 
 
 @pytest.mark.parametrize("similarity", [ssim, ms_ssim])
@@ -77,7 +83,9 @@ def test_map_has_the_size_of_the_image_and_points_at_the_difference(product: boo
 @pytest.mark.parametrize(("setting", "side"), SETTINGS)
 def test_the_score_beside_a_map_is_the_score(setting: Similarity, side: int) -> None:
     image, other = pair(side)
-    torch.testing.assert_close(ms_ssim_and_map(image, other, setting)[0], ms_ssim(image, other, setting))
+    torch.testing.assert_close(
+        ms_ssim_and_map(image, other, setting)[0], ms_ssim(image, other, setting)
+    )
 
 
 @pytest.mark.parametrize("setting", [WHOLE_IMAGE, PATCH])
@@ -91,6 +99,9 @@ def test_smallest_side_is_exact(setting: Similarity) -> None:
 
 
 def test_settings_are_the_papers() -> None:
-    assert (WHOLE_IMAGE.window, WHOLE_IMAGE.weights) == (11, (0.0448, 0.2856, 0.3001, 0.2363, 0.1333))
+    assert (WHOLE_IMAGE.window, WHOLE_IMAGE.weights) == (
+        11,
+        (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+    )
     assert (PATCH.window, PATCH.weights) == (3, (0.0516, 0.3295, 0.3463, 0.2726))
     assert (PATCH.data_range, PATCH.k1, PATCH.k2) == (4.7579, 0.01, 0.03)

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from conftest import stripes
 from torch import Tensor
 
-from igd.checkpoint import Checkpoint
+from igd.backbones.architectures import prepared
 from igd.errors import Interrupted
-from igd.pretraining.backbones import prepared
+from igd.files.checkpoint import Checkpoint
 from igd.pretraining.contrastive import Contrast, Contrasted, contrast, nt_xent
 from igd.progress import Progress
 
@@ -27,8 +27,12 @@ def colours() -> Tensor:
     return images
 
 
-def slow_nt_xent(one: Tensor, other: Tensor, temperature: float, further: Tensor | None = None) -> float:
-    """As Chen et al. write it: for each view, minus the logarithm of its partner's share among all others."""
+def slow_nt_xent(
+    one: Tensor, other: Tensor, temperature: float, further: Tensor | None = None
+) -> float:
+    """As Chen et al. write it: for each view, minus the logarithm of its partner's share among all
+    others.
+    """
 
     def likeness(first: Tensor, second: Tensor) -> float:
         return math.exp(F.cosine_similarity(first, second, dim=0).item() / temperature)
@@ -39,7 +43,9 @@ def slow_nt_xent(one: Tensor, other: Tensor, temperature: float, further: Tensor
     for number, view in enumerate(views):
         partner = views[(number + len(one)) % len(views)]
         others = [each for place, each in enumerate(views) if place != number]
-        total -= math.log(likeness(view, partner) / sum(likeness(view, each) for each in [*others, *negatives]))
+        total -= math.log(
+            likeness(view, partner) / sum(likeness(view, each) for each in [*others, *negatives])
+        )
     return total / len(views)
 
 
@@ -64,7 +70,11 @@ def test_loss_does_not_care_which_view_came_first_nor_how_long_vectors_are() -> 
 def test_further_negatives_raise_the_loss() -> None:
     one, other = torch.randn(6, 8), torch.randn(6, 8)
     few, many = torch.randn(3, 8), torch.randn(30, 8)
-    assert nt_xent(one, other, 0.2) < nt_xent(one, other, 0.2, few) < nt_xent(one, other, 0.2, torch.cat([few, many]))
+    assert (
+        nt_xent(one, other, 0.2)
+        < nt_xent(one, other, 0.2, few)
+        < nt_xent(one, other, 0.2, torch.cat([few, many]))
+    )
 
 
 def test_views_that_belong_together_cost_less() -> None:
@@ -109,8 +119,12 @@ def test_the_same_seed_gives_the_same_encoder() -> None:
 
 def test_turned_images_are_further_negatives() -> None:
     settings = {"steps": 1, "batch_size": 4}
-    plain, turned = (contrast(PIXELS, Contrast(**settings, rotated=rotated), Progress()) for rotated in (False, True))
-    assert turned.losses[0] > plain.losses[0]  # the first step sees the same views, and more beside them
+    plain, turned = (
+        contrast(PIXELS, Contrast(**settings, rotated=rotated), Progress())
+        for rotated in (False, True)
+    )
+    # The first step sees the same views, and more beside them.
+    assert turned.losses[0] > plain.losses[0]
 
 
 def test_stopping_raises_interrupted() -> None:
@@ -126,19 +140,28 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, rotated: bool)
     for stop_at in (2, 4, 5):  # each goes on where the one before was stopped
         saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
         saved.load()
-        answers = iter(step == stop_at for step in range(int(saved.part("encoder").get("step", 0)) + 1, 6))
+        answers = iter(
+            step == stop_at for step in range(int(saved.part("encoder").get("step", 0)) + 1, 6)
+        )
         with pytest.raises(Interrupted, match="go on with --resume"):
             contrast(PIXELS, settings, Progress(), lambda answers=answers: next(answers), saved)
     saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
     assert saved.load()
-    resumed = contrast(PIXELS, settings, Progress(), lambda: pytest.fail("all steps were done"), saved)
+    resumed = contrast(
+        PIXELS, settings, Progress(), lambda: pytest.fail("all steps were done"), saved
+    )
     assert resumed.encoder.identity == whole.encoder.identity
     assert torch.equal(resumed.losses, whole.losses)
 
 
 def test_whoever_watches_sees_every_step() -> None:
     seen: list[int] = []
-    contrast(PIXELS, Contrast(steps=2, batch_size=4), Progress(), watch=lambda step, encoder: seen.append(step))
+    contrast(
+        PIXELS,
+        Contrast(steps=2, batch_size=4),
+        Progress(),
+        watch=lambda step, encoder: seen.append(step),
+    )
     assert seen == [1, 2]
 
 

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from conftest import stripes
 from torch import Tensor
 
-from igd.checkpoint import Checkpoint
+from igd.backbones.features import Features, FrozenBackbone
+from igd.backbones.weights import load_backbone
 from igd.errors import Interrupted
+from igd.files.checkpoint import Checkpoint
 from igd.pretraining.distillation import Distillation, Distilled, distil, teacher_vectors
-from igd.pretraining.features import FrozenBackbone, Seen
-from igd.pretraining.weights import load_backbone
 from igd.progress import Progress
 
 PIXELS = torch.from_numpy(stripes(20, side=16))[:, None]
@@ -29,13 +29,18 @@ class SimpleTeacher:
 
     backbone = SimpleNamespace(name="simple")
 
-    def __call__(self, pixels: Tensor) -> Seen:
-        return Seen([], F.adaptive_avg_pool2d(pixels.float(), 2).flatten(1))
+    def __call__(self, pixels: Tensor) -> Features:
+        return Features([], F.adaptive_avg_pool2d(pixels.float(), 2).flatten(1))
 
 
 @pytest.fixture(scope="module")
 def distilled() -> Distilled:
-    return distil(SimpleTeacher(), PIXELS, Distillation(steps=40, batch_size=6, learning_rate=3e-3, narrow=True), Progress())
+    return distil(
+        SimpleTeacher(),
+        PIXELS,
+        Distillation(steps=40, batch_size=6, learning_rate=3e-3, narrow=True),
+        Progress(),
+    )
 
 
 def test_teachers_vectors_are_computed_once(teacher: FrozenBackbone) -> None:
@@ -51,7 +56,10 @@ def test_loss_falls(distilled: Distilled) -> None:
 
 def test_student_comes_closer_to_the_teacher(distilled: Distilled) -> None:
     untaught = distil(
-        SimpleTeacher(), PIXELS, Distillation(steps=1, batch_size=2, learning_rate=1e-9, narrow=True), Progress()
+        SimpleTeacher(),
+        PIXELS,
+        Distillation(steps=1, batch_size=2, learning_rate=1e-9, narrow=True),
+        Progress(),
     )
     assert untaught.agreement < distilled.agreement <= 1
 
@@ -64,18 +72,29 @@ def test_student_is_frozen_and_says_where_it_comes_from(distilled: Distilled) ->
 
 def test_the_same_seed_gives_the_same_student(teacher: FrozenBackbone) -> None:
     short = Distillation(steps=2, batch_size=4)
-    one, again = distil(teacher, PIXELS, short, Progress()), distil(teacher, PIXELS, short, Progress())
+    one, again = (
+        distil(teacher, PIXELS, short, Progress()),
+        distil(teacher, PIXELS, short, Progress()),
+    )
     assert one.encoder.identity == again.encoder.identity
     assert one.agreement == again.agreement
     other = distil(teacher, PIXELS, Distillation(steps=2, batch_size=4, seed=1), Progress())
     assert other.encoder.identity != one.encoder.identity
 
 
-@pytest.mark.parametrize("answers", [[True], [False, False, True]])  # asked by the teacher's pass, then at each step
+@pytest.mark.parametrize(
+    "answers", [[True], [False, False, True]]
+)  # asked by the teacher's pass, then at each step
 def test_stopping_raises_interrupted(teacher: FrozenBackbone, answers: list[bool]) -> None:
     asked = iter(answers)
     with pytest.raises(Interrupted, match="stopped"):
-        distil(teacher, PIXELS, Distillation(steps=5, batch_size=4), Progress(), stop=lambda: next(asked))
+        distil(
+            teacher,
+            PIXELS,
+            Distillation(steps=5, batch_size=4),
+            Progress(),
+            stop=lambda: next(asked),
+        )
 
 
 def test_stopped_and_resumed_equals_uninterrupted(teacher: FrozenBackbone, tmp_path: Path) -> None:

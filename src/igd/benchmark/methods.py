@@ -1,69 +1,185 @@
-"""The methods by name, and those in a file of the user's own."""
+"""What is compared: the interface, and the methods that this package trains.
+
+A method learns from images without labels and scores images without labels; it is shown nothing
+else. IGD, its ablations and DSVDD are objectives of the same detector.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import sys
-from functools import cache
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import ModuleType
+from typing import Any, ClassVar, NamedTuple
 
-from igd.benchmark import classical, deep
-from igd.benchmark.method import Method, Settings
-from igd.benchmark.runs import digest
+import numpy as np
+from numpy.typing import NDArray
+
+from igd.data.sample import Sample
 from igd.errors import UserError
+from igd.progress import Progress
 
-METHODS: dict[str, type[Method]] = {
-    "igd": deep.InterpolatedGaussian,
-    "igd-authors": deep.AuthorsInterpolatedGaussian,
-    "dsvdd": deep.DeepSVDD,
-    "dsvdd+rec": deep.DeepSVDDWithReconstruction,
-    "mse": deep.SquaredError,
-    "rec": deep.Reconstruction,
-    "rec+gac": deep.ReconstructionWithClassifier,
-    "ocsvm": classical.OneClassSVM,
-    "kde": classical.KernelDensity,
-    "ocsvm-imagenet": classical.FrozenOneClassSVM,
-    "kde-imagenet": classical.FrozenKernelDensity,
-}
+Settings = dict[str, Any]
 
 
-def paper_name(name: str) -> str:
-    """What the paper calls a method, or nothing where it does not have it."""
-    return (METHODS[name].paper_name or "") if name in METHODS else ""
+class Scored(NamedTuple):
+    """A method's output for one image."""
+
+    score: float  # grows with abnormality
+    map: NDArray[np.float32] | None = None  # the same for each pixel, in [0, 1], at full size
 
 
-def find_method(name: str) -> type[Method]:
-    """A method by its name, or as FILE.py:CLASS."""
-    file, _, wanted = name.rpartition(":")
-    if file.endswith(".py"):
-        return _own_method(Path(file), wanted)
-    if name not in METHODS:
-        raise UserError(f"no method is called {name!r}; there are {', '.join(METHODS)}, and one's own as FILE.py:CLASS")
-    return METHODS[name]
+@dataclass
+class Support:
+    """What a long training may use: files that outlive it, a progress bar, and a wish to stop."""
+
+    checkpoint: Path | None = None
+    feature_cache: Path | None = None  # a folder, for the features of frozen backbones
+    progress: Progress = field(default_factory=Progress)
+    stop: Callable[[], bool] = lambda: False
 
 
-def meaning_of(method: type[Method], settings: Settings) -> str:
-    """A digest of what the settings stand for, and of the user's file where the method comes from one."""
-    meaning = method.meaning(settings)
-    return digest([meaning, method.source] if method.source else meaning)
+class Method(ABC):
+    """Something to compare; a new one implements `fit` and `score` and gets a name in
+    `suites.METHODS`.
+    """
+
+    paper_name: ClassVar[str | None] = None  # what the paper's tables call it
+    unit_scores: ClassVar[bool] = False  # scores in [0, 1], where accuracy at 0.5 means something
+    source: ClassVar[str | None] = None  # digest of the user's own file that it came from
+
+    threshold: float | None = None  # scores above it are alarms, where `fit` chose one
+    calibration_scores: NDArray[np.floating] | None = None  # of normal images held out in `fit`
+
+    def __init__(self, settings: Settings, seed: int, support: Support) -> None:
+        self.settings, self.seed, self.support = settings, seed, support
+
+    @classmethod
+    def relevant_settings(cls, settings: Settings) -> Settings:
+        """Those of the settings asked for that make a difference to this method."""
+        return {}
+
+    @classmethod
+    def config(cls, settings: Settings) -> Any:
+        """The numbers that the settings' names stand for."""
+        return None
+
+    def details(self) -> Settings:
+        """What became of the settings in `fit`, for the record."""
+        return {}
+
+    @abstractmethod
+    def fit(self, images: Sequence[Sample]) -> None:
+        """Learn from the training images, whatever is among them."""
+
+    @abstractmethod
+    def score(self, images: Sequence[Sample]) -> Iterator[Scored]:
+        """Score images one after another, in order."""
 
 
-@cache  # so that a process knows one version of it, whatever happens to the file
-def _own_method(path: Path, wanted: str) -> type[Method]:
-    """A class in a file that the user names on the command line: it is run, like any program of theirs."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; FILE.py:CLASS names a class in a file of your own")
-    contents = path.read_bytes()  # what is run is what the digest is of; an import might take an older compiled file
-    module = ModuleType(f"own method {path}")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # where data classes look for their types
-    try:
-        exec(compile(contents, path, "exec"), module.__dict__)
-    except Exception as error:
-        raise UserError(f"{path}: can't be run ({type(error).__name__}: {error})") from error
-    method = getattr(module, wanted, None)
-    if not (isinstance(method, type) and issubclass(method, Method) and method.__module__ == module.__name__):
-        raise UserError(f"{path}: defines no method {wanted!r}, a class made from igd.benchmark.method.Method")
-    method.source = hashlib.sha256(contents).hexdigest()
-    return method
+class Trained(Method):
+    """A detector of this package with one of its objectives."""
+
+    objective: ClassVar[str] = "igd"
+    recipe: ClassVar[str | None] = None  # None: the one asked for
+    unit_scores = True
+
+    @classmethod
+    def relevant_settings(cls, settings: Settings) -> Settings:
+        from igd.scales.recipes import find_recipe
+
+        recipe = find_recipe(cls.recipe or settings["recipe"])
+        return {
+            **settings,
+            "recipe": recipe.name,
+            "pretrain": settings.get("pretrain") or recipe.pretrain,
+            "objective": cls.objective,
+        }
+
+    @classmethod
+    def config(cls, settings: Settings) -> Any:
+        from igd.scales.recipes import find_objective, find_recipe
+
+        encoder = Path(settings["pretrain"])
+        made = hashlib.sha256(encoder.read_bytes()).hexdigest() if encoder.is_file() else None
+        return asdict(find_recipe(settings["recipe"])), asdict(find_objective(cls.objective)), made
+
+    def fit(self, images: Sequence[Sample]) -> None:
+        from igd.detector import IGD
+
+        checkpoint = self.support.checkpoint
+        given: Settings = {
+            name: tuple(each) if isinstance(each, list) else each
+            for name, each in self.settings.items()
+        }
+        self.detector = IGD(**given, seed=self.seed, feature_cache=self.support.feature_cache).fit(
+            images,
+            checkpoint=checkpoint,
+            resume=checkpoint is not None and checkpoint.exists(),
+            progress=self.support.progress,
+            stop=self.support.stop,
+        )
+        self.threshold = self.detector.threshold_
+        self.calibration_scores = self.detector.calibration_.scores
+
+    def details(self) -> Settings:
+        made = {
+            name: self.detector.provenance_[name]
+            for name in ("images", "calibration_images", "backbone", "fingerprint")
+        }
+        backbone = self.detector.fitted_.backbone
+        cache = backbone and backbone.cache
+        recalled = (
+            {"features_recalled": cache.recalled, "features_computed": cache.computed}
+            if cache
+            else {}
+        )
+        return {
+            "scales": [scale.settings.name for scale in self.detector.fitted_.scales],
+            **made,
+            **recalled,
+        }
+
+    def score(self, images: Sequence[Sample]) -> Iterator[Scored]:
+        for prediction in self.detector.predictions(images, progress=self.support.progress):
+            if isinstance(prediction, UserError):
+                raise prediction
+            yield Scored(prediction.score, prediction.map)
+
+
+class InterpolatedGaussian(Trained):
+    paper_name = "IGD"
+
+
+class AuthorsInterpolatedGaussian(Trained):
+    """As the authors' public code has it."""
+
+    paper_name = "IGD"
+    objective = "authors"
+    recipe = "authors"
+
+
+class DeepSVDD(Trained):
+    paper_name = "DSVDD"
+    objective = "dsvdd"
+
+
+class DeepSVDDWithReconstruction(Trained):
+    paper_name = "DSVDD+REC"
+    objective = "dsvdd+rec"
+
+
+class SquaredError(Trained):
+    paper_name = "MSE"
+    objective = "mse"
+
+
+class Reconstruction(Trained):
+    paper_name = "REC"
+    objective = "rec"
+
+
+class ReconstructionWithClassifier(Trained):
+    paper_name = "REC+GAC"
+    objective = "rec+gac"

@@ -9,9 +9,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from igd.benchmark.result_tables import Cell, ResultTable
 from igd.errors import UserError
 
 MEAN = "mean"  # in place of a class
+PRETRAIN_TITLES = {"scratch": "scratch", "imagenet": "ImageNet", "ssl": "SSL"}
+METRIC_TITLES = {
+    "image_auroc": "AUC",
+    "accuracy_at_half": "accuracy",
+    "pixel_auroc_per_image": "pixel AUC",
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table as it stands in the paper; a figure's meaning is what its table, column and row say together."""
+    """A table as it stands in the paper; a figure's meaning is what its table, column and row say
+    together.
+    """
 
     name: str
     label: str  # LaTeX's
@@ -60,9 +69,13 @@ class PaperTable:
 @cache
 def paper_tables() -> dict[str, PaperTable]:
     """All tables by name, in the paper's order."""
-    stored = json.loads((files("igd.benchmark") / "paper.json").read_text(encoding="utf-8"))["tables"]
+    stored = json.loads((files("igd.benchmark") / "paper.json").read_text(encoding="utf-8"))[
+        "tables"
+    ]
     return {
-        name: PaperTable(name, **{**each, "rows": [(about, cells.split()) for about, cells in each["rows"]]})
+        name: PaperTable(
+            name, **{**each, "rows": [(about, cells.split()) for about, cells in each["rows"]]}
+        )
         for name, each in stored.items()
     }
 
@@ -72,7 +85,9 @@ def find_table(name: str) -> PaperTable:
     for table in paper_tables().values():
         if name in (table.name, table.label):
             return table
-    raise UserError(f"the paper has no table called {name!r}; there are {', '.join(paper_tables())}")
+    raise UserError(
+        f"the paper has no table called {name!r}; there are {', '.join(paper_tables())}"
+    )
 
 
 def published(
@@ -85,13 +100,55 @@ def published(
     *,
     tables: tuple[str, ...] | None = None,
 ) -> dict[str | None, Figure]:
-    """The paper's figures for one thing, by pre-training; of several tables, the one with most digits."""
+    """The paper's figures for one thing, by pre-training; of several tables, the one with most
+    digits.
+
+    A table of classes that states no pre-training has that of the same method's mean, where all
+    tables that do state one agree.
+    """
     found: dict[str | None, Figure] = {}
     asked = (data, metric, method, normal, training_share, contamination)
     for name in tables or tuple(paper_tables()):
         for each in find_table(name).figures():
-            if (each.data, each.metric, each.method, each.normal, each.training_share, each.contamination) == asked:
-                known = found.get(each.pretrain)
+            about = (each.data, each.metric, each.method, each.normal)
+            if (*about, each.training_share, each.contamination) == asked:
+                pretrain = each.pretrain
+                if pretrain is None and name.endswith("-classes"):
+                    pretrain = _stated_pretrain(data, metric, method)
+                known = found.get(pretrain)
                 if known is None or each.digits > known.digits:
-                    found[each.pretrain] = each
+                    found[pretrain] = each
     return found
+
+
+@cache
+def _stated_pretrain(data: str, metric: str, method: str) -> str | None:
+    figures = [each for table in paper_tables().values() for each in table.figures()]
+    stated = {
+        each.pretrain
+        for each in figures
+        if each.pretrain and (each.data, each.metric, each.method) == (data, metric, method)
+    }
+    return stated.pop() if len(stated) == 1 else None
+
+
+def reprint(table: PaperTable) -> ResultTable:
+    """The published figures with all their digits, rows and columns in the paper's order."""
+    header = ["", *(_title(column) for column in table.columns)]
+    rows = [[Cell(_title(about)), *map(Cell.printed, cells)] for about, cells in table.rows]
+    return ResultTable(
+        f"{table.name} ({table.label}, {table.place})", header, rows, [table.caption]
+    )
+
+
+def _title(about: dict[str, Any]) -> str:
+    """What a row or a column is about, in few words."""
+    parts = [METRIC_TITLES[about["metric"]]] if "metric" in about else []
+    parts += [about[name] for name in ("data", "method") if name in about]
+    parts += [PRETRAIN_TITLES[about["pretrain"]]] if "pretrain" in about else []
+    parts += [about["normal"].replace("_", " ")] if "normal" in about else []
+    parts += (
+        [f"{about['training_share']:.0%} of the training set"] if "training_share" in about else []
+    )
+    parts += [f"{about['contamination']:.0%} contamination"] if "contamination" in about else []
+    return ", ".join(parts) or "full training set"

@@ -1,44 +1,63 @@
-"""The command line: one module a command, each parses, calls and prints. PyTorch is imported by the command that needs it."""
+"""The command line: one module a command, each parses, calls and prints. PyTorch is imported by the
+command that needs it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from igd.cli import (
-    audit,
-    benchmark,
-    completion,
-    demo,
-    doctor,
-    evaluate,
-    export,
-    predict,
-    pretrain,
-    serve,
-    train,
-    weights,
+    audit_command,
+    benchmark_command,
+    completion_command,
+    demo_command,
+    doctor_command,
+    evaluate_command,
+    export_command,
+    predict_command,
+    pretrain_command,
+    serve_command,
+    train_command,
+    verify_command,
+    weights_command,
 )
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR, Parser
 from igd.errors import Interrupted, UserError
+from igd.text import visible
 from igd.version import __version__
 
 # In the order a newcomer meets them.
-COMMANDS = (demo, train, predict, evaluate, audit, export, serve, pretrain, weights, benchmark, doctor)
+COMMANDS = (
+    demo_command,
+    train_command,
+    predict_command,
+    evaluate_command,
+    audit_command,
+    export_command,
+    verify_command,
+    serve_command,
+    pretrain_command,
+    weights_command,
+    benchmark_command,
+    doctor_command,
+)
 
 EXAMPLES = """examples:
-  igd demo                                        train, evaluate and report on images that come with igd
+  igd demo                                        train, evaluate and report, on images of its own
   igd train parts/good -o parts.igd               learn from a folder of normal images
-  igd predict parts.igd parts/new --out results/  score images, write heat maps
+  igd predict parts.igd parts/new --out results/  score images, write anomaly maps
   igd evaluate parts.igd bottle/ --report report.html
   igd audit parts/good                            which 'normal' images look least normal
   igd export parts.igd parts.onnx                 a model that runs without PyTorch
+  igd verify parts.igd parts.onnx                 are these files what they were when they were made
   igd serve parts.igd                             HTTP API and page, on this machine
   igd pretrain distill parts/good -o encoder.igd  make an encoder of one's own
   igd weights list                                where ImageNet weights are
-  igd benchmark paper                             the paper's tables; `igd benchmark run` measures them
+  igd benchmark paper                             the paper's tables; `benchmark run` measures them
   igd doctor                                      what is installed, and what is missing
 """
 
@@ -51,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return USER_ERROR
     options = parser.parse_args(given)
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # what it can't read is said by us, by name
     try:
         result: int = options.run(options)
         return result
@@ -58,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"igd: error: {error}", file=sys.stderr)
         return USER_ERROR
     except Interrupted as error:
-        print(f"igd: {error}", file=sys.stderr)
+        print(f"igd: {visible(error)}", file=sys.stderr)
         return INTERRUPTED
     except KeyboardInterrupt:
         print("igd: stopped", file=sys.stderr)
@@ -66,17 +86,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except ModuleNotFoundError as error:
+        if options.verbose or (error.name or "igd").partition(".")[0] == "igd":
+            raise
+        print(
+            f"igd: error: this command needs the package {error.name}, which is not installed; "
+            f"pip install igd-anomaly brings it (igd-anomaly-runtime only predicts and serves "
+            f"exported models)",
+            file=sys.stderr,
+        )
+        return USER_ERROR
     except Exception as error:
         if options.verbose:
             raise
-        print(f"igd: failed: {error or type(error).__name__} (--verbose shows where)", file=sys.stderr)
+        print(
+            f"igd: failed: {visible(error) or type(error).__name__} (--verbose shows where)",
+            file=sys.stderr,
+        )
         return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="igd",
-        description="Learns what normal images look like, scores new ones and shows where they deviate.",
+        description=(
+            "Learns what normal images look like, scores new ones and shows where they deviate."
+        ),
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -84,5 +119,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
-    completion.add(commands, _parser)
+    completion_command.add(commands, _parser)
     return parser

@@ -14,8 +14,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from igd.errors import TrainingWarning, UserError
+from igd.errors import ModelWarning, TrainingWarning, UserError
 from igd.progress import LineProgress, Progress, TerminalProgress
+from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
@@ -25,10 +26,14 @@ DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with an error in one line like all others, and the nearest word for one that it does not know."""
+    """argparse, with an error in one line like all others, and the nearest word for one that it
+    does not know.
+    """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Refuse what a command does not know there, not in the parser above: its own help has the answer."""
+        """Refuse what a command does not know there, not in the parser above: its own help has the
+        answer.
+        """
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -38,7 +43,9 @@ class Parser(argparse.ArgumentParser):
         unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         near = unknown and get_close_matches(unknown[1], re.findall(r"[\w+-]+", unknown[2]), 1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        self.exit(USER_ERROR, f"igd: error: {message}{meant} ({self.prog} --help says more)\n")
+        self.exit(
+            USER_ERROR, f"igd: error: {visible(message)}{meant} ({self.prog} --help says more)\n"
+        )
 
 
 def add_command(
@@ -51,25 +58,44 @@ def add_command(
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--json", action="store_true", help="machine-readable lines on standard output, nothing else there")
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="machine-readable lines on standard output, nothing else there",
+    )
     command.add_argument("--quiet", action="store_true", help="no progress bars")
-    command.add_argument("--verbose", action="store_true", help="say where a failure happened and where the time went")
+    command.add_argument(
+        "--verbose",
+        action="store_true",
+        help="say where a failure happened and where the time went",
+    )
     command.set_defaults(run=run)
     return command
 
 
 def add_data_flags(command: argparse.ArgumentParser) -> None:
     """How a data set is read, and under which protocol it is used."""
-    command.add_argument("--root", type=Path, help="folder that a manifest's paths start from (default: the manifest's own)")
-    command.add_argument("--normal-class", help="of several classes, the one that is normal; the others are anomalous")
-    command.add_argument("--contamination", type=float, help="share of the test anomalies moved to the training images")
+    command.add_argument(
+        "--root",
+        type=Path,
+        help="folder that a manifest's paths start from (default: the manifest's own)",
+    )
+    command.add_argument(
+        "--normal-class",
+        help="of several classes, the one that is normal; the others are anomalous",
+    )
+    command.add_argument(
+        "--contamination",
+        type=float,
+        help="share of the test anomalies moved to the training images",
+    )
 
 
 def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
     """The data set that the flags name, under the protocols that they ask for."""
     from igd.data.protocols import apply_protocols
     from igd.data.reading import read_dataset
-    from igd.preparation import check_seed
+    from igd.training.parameters import check_seed
 
     check_seed(options.seed)
     return apply_protocols(
@@ -89,8 +115,8 @@ def identity(detector: IGD) -> dict[str, Any]:
     """What made a result: recipe, objective, seed, version."""
     return {
         "recipe": detector.recipe,
-        "objective": detector.objective,
-        "scales": [scale.settings.name for scale in detector.scales_],
+        "objective": detector.objective if detector.fitted_.trained else "none",
+        "scales": [scale.settings.name for scale in detector.fitted_.scales],
         "backbone": detector.provenance_["backbone"],
         "seed": detector.seed,
         "made_by": detector.provenance_["made_by"],
@@ -105,23 +131,34 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     for name, value in metrics.items():
         if value is intervals or value is None:
             continue
-        shown = f"{value:.4f}" if isinstance(value, float) else ", ".join(value) if isinstance(value, list) else str(value)
+        shown = (
+            f"{value:.4f}"
+            if isinstance(value, float)
+            else ", ".join(value)
+            if isinstance(value, list)
+            else str(value)
+        )
         if name in intervals:
             shown += "  (95 %: {:.4f} to {:.4f})".format(*intervals[name])
-        print(f"{name:<28}{shown}")
+        print(f"{name:<28}{visible(shown)}")
     missing = [name for name, value in metrics.items() if value is None]
     if missing:
         print(f"{'needs masks, or both kinds':<28}{', '.join(missing)}")
 
 
 def checkpoint_beside(options: argparse.Namespace) -> Path:
-    """The checkpoint beside the output; refuses one that is there without --resume, and an output that can't be written."""
+    """The checkpoint beside the output; refuses one that is there without --resume, and an output
+    that can't be written.
+    """
     from igd.files import check_writable
 
     check_writable(options.output)
     checkpoint = Path(f"{options.output}.checkpoint")
     if checkpoint.exists() and not options.resume:
-        raise UserError(f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to start anew")
+        raise UserError(
+            f"{checkpoint}: an unfinished training is there; go on with --resume, or delete it to "
+            f"start anew"
+        )
     return checkpoint
 
 
@@ -153,5 +190,5 @@ def warnings_as_lines() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                if issubclass(warning.category, TrainingWarning):
-                    print(f"igd: warning: {warning.message}", file=sys.stderr)
+                if issubclass(warning.category, TrainingWarning | ModelWarning):
+                    print(f"igd: warning: {visible(warning.message)}", file=sys.stderr)

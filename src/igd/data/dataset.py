@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from igd.data.samples import Sample
+from igd.data.sample import Sample
 from igd.errors import UserError
 
 
@@ -31,7 +31,9 @@ class Dataset:
     name: str
     samples: list[Sample]
     described: str  # where it is, for error messages and a model's provenance
-    classes: tuple[str, ...] = ()  # to choose the normal one from; empty where it is known which samples are normal
+    classes: tuple[
+        str, ...
+    ] = ()  # to choose the normal one from; empty where it is known which samples are normal
     steps: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
@@ -47,20 +49,29 @@ class Dataset:
         return [sample for sample in self.samples if sample.split == "test"]
 
     def name_of(self, sample: Sample) -> str:
-        """What a sample is called within the data set, wherever that lies and on whichever system."""
+        """What a sample is called within the data set, wherever that lies and on whichever
+        system.
+        """
         return sample.identifier.removeprefix(self.described).replace(os.sep, "/").lstrip("/")
 
     def training_samples(self) -> list[Sample]:
         """The images to learn from, or an error that says why there are none."""
         self._check_classes()
         if not self.train:
-            raise UserError(f"{self.described}: no training images {self._holds()}; give a folder of normal images")
+            raise UserError(
+                f"{self.described}: no training images {self._holds()}; give a folder of normal "
+                f"images"
+            )
         moved = {name for step in self.steps for name in step.moved}
-        stray = [sample for sample in self.train if sample.label and self.name_of(sample) not in moved]
+        stray = [
+            sample for sample in self.train if sample.label and self.name_of(sample) not in moved
+        ]
         if stray:
             raise UserError(
-                f"{self.described}: {len(stray)} of its training images are labelled anomalous, {stray[0].identifier} among "
-                "them, and training takes normal ones; make them test images, or choose the normal class (--normal-class)"
+                f"{self.described}: {len(stray)} of its training images are labelled anomalous, "
+                f"{stray[0].identifier} among "
+                "them, and training takes normal ones; make them test images, or choose the "
+                "normal class (--normal-class)"
             )
         return self.train
 
@@ -74,32 +85,52 @@ class Dataset:
             )
         if len({sample.label for sample in self.test}) < 2:
             missing = "normal" if self.test[0].label else "anomalous"
-            raise UserError(f"{self.described}: none of its {len(self.test)} test images is {missing}; AUC needs both kinds")
+            raise UserError(
+                f"{self.described}: none of its {len(self.test)} test images is {missing}; AUC "
+                f"needs both kinds"
+            )
         return self.test
 
     def _check_classes(self) -> None:
         if self.classes:
             listed = ", ".join(self.classes)
-            raise UserError(f"{self.described}: has the classes {listed}; say which one is normal (--normal-class)")
+            raise UserError(
+                f"{self.described}: has the classes {listed}; say which one is normal "
+                f"(--normal-class)"
+            )
 
     def _holds(self) -> str:
         kinds = Counter(f"{sample.split} images of kind {sample.kind!r}" for sample in self.samples)
-        return "(it holds " + ", ".join(f"{count} {name}" for name, count in kinds.most_common(3)) + ")" if kinds else "in it"
+        return (
+            "(it holds "
+            + ", ".join(f"{count} {name}" for name, count in kinds.most_common(3))
+            + ")"
+            if kinds
+            else "in it"
+        )
 
 
 def _check_unique(dataset: Dataset) -> None:
-    (identifier, times), *_ = Counter(sample.identifier for sample in dataset.samples).most_common(1) or [("", 0)]
+    (identifier, times), *_ = Counter(sample.identifier for sample in dataset.samples).most_common(
+        1
+    ) or [("", 0)]
     if times > 1:
-        raise UserError(f"{dataset.described}: {identifier} is in it {times} times; list every image once, in one split")
+        raise UserError(
+            f"{dataset.described}: {identifier} is in it {times} times; list every image once, in "
+            f"one split"
+        )
 
 
 def _check_masks(dataset: Dataset) -> None:
-    """Within a kind of defect, either every test image has a mask or none has: a lost mask would count as unknown."""
+    """Within a kind of defect, either every test image has a mask or none has: a lost mask would
+    count as unknown.
+    """
     anomalous = [sample for sample in dataset.test if sample.label]
     masked = Counter(sample.kind for sample in anomalous if sample.mask is not None)
     for sample in anomalous:
         if sample.mask is None and masked[sample.kind]:
             raise UserError(
-                f"{sample.identifier}: has no mask, but {masked[sample.kind]} other images of kind {sample.kind!r} have one; "
+                f"{sample.identifier}: has no mask, but {masked[sample.kind]} other images of "
+                f"kind {sample.kind!r} have one; "
                 "add it, or take away the masks of all of this kind"
             )

@@ -1,105 +1,156 @@
-"""Images decoded once, to the square that a model looks at."""
+"""Image files: finding them, and decoding each into 8-bit RGB pixels or a clear error."""
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
+from PIL import Image, ImageOps, UnidentifiedImageError
 
-from igd.data.geometry import Geometry
-from igd.data.images import DEEP, UnreadableImage, in_parallel
-from igd.data.sources import Source
-from igd.data.store import HELD, Pixels, Selection, keep_pixels
+from igd.data.integrity import check_opened, checked
 from igd.errors import UserError
-from igd.progress import Progress
 
-DIM = 0.25  # share of a deep file's range; images that use no more of it keep a quarter of the grey levels, or fewer
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+# Pixels; a picture that claims more is more likely an attack than a photograph.
+LARGEST = 100_000_000
+LARGEST_FILE = 1_000_000_000  # bytes
+FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")  # Pillow's names of what these suffixes hold
+# Of scanners and cameras: values, not colours.
+NOT_PICTURES = (
+    ".dcm",
+    ".dicom",
+    ".nii",
+    ".mha",
+    ".nrrd",
+    ".npy",
+    ".raw",
+)
+# What a decoded image that had more than 8 bits says in its `info`.
+DEEP = "share of the range used"
+
+Image.MAX_IMAGE_PIXELS = LARGEST
 
 
-@dataclass
-class ImageSet:
-    """Decoded images at the size the model looks at."""
-
-    pixels: Pixels  # uint8, (n, channels, side, side)
-    names: list[str]
-    sizes: list[tuple[int, int]]  # width and height of each original
-    skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def subset(self, numbers: Tensor) -> ImageSet:
-        """Some of the images; their pixels are not copied."""
-        return ImageSet(Selection(self.pixels, numbers), [self.names[n] for n in numbers], [self.sizes[n] for n in numbers])
+class UnreadableImage(UserError):
+    """A file that is called an image and can't be decoded as one."""
 
 
-def decode(source: Source, geometry: Geometry, *, strict: bool = False, progress: Progress, held: int = HELD) -> ImageSet:
-    """Decode every image once, in parallel. An unreadable one is named and left out or, if `strict`, refused.
+class TooManyPixels(UnreadableImage):
+    """An image that claims to be larger than is accepted; it was not decoded."""
 
-    Up to `held` bytes the pixels stay in memory, above in a temporary file.
+
+def find_images(folder: Path) -> list[Path]:
+    """Every image file in a folder and the folders in it, in a stable order."""
+    if not folder.exists():
+        raise UserError(f"{folder}: no such folder")
+    if folder.is_file():
+        return [folder]
+    found = sorted(
+        path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()
+    )
+    if not found:
+        others = Counter(
+            path.suffix.lower() for path in folder.rglob("*") if path.suffix.lower() in NOT_PICTURES
+        )
+        way_out = "is this the folder with the pictures?"
+        if others:
+            (suffix, count), *_ = others.most_common(1)
+            way_out = (
+                f"of {count} {suffix} files, choose which values become black and white, and save "
+                "them as PNG first"
+            )
+        raise UserError(f"{folder}: no images found (looked for {' '.join(SUFFIXES)}); {way_out}")
+    return found
+
+
+def read_image(path: str | Path) -> Image.Image:
+    """Decode a file to 8-bit RGB, upright as its EXIF tag says."""
+    return decode_image(Path(path), str(path), LARGEST)
+
+
+def decode_image(
+    file: Path | BinaryIO, name: str, largest: int, formats: tuple[str, ...] | None = None
+) -> Image.Image:
+    """The same from an open file too; `formats` limits what strangers may send to decoders that are
+    made for photographs.
     """
-    names: list[str] = []
-    sizes: list[tuple[int, int]] = []
-    skipped: list[str] = []
-    used: list[float] = []  # of the range that deep images have, the share each one uses
-
-    def readable() -> Iterator[NDArray[np.uint8]]:
-        for name, decoded in progress.track(_squares(source, geometry), len(source), "reading images"):
-            if isinstance(decoded, UnreadableImage):
-                if strict:
-                    raise decoded
-                skipped.append(str(decoded))
-                continue
-            square, size, share = decoded
-            names.append(name)
-            sizes.append(size)
-            used.extend(() if share is None else (share,))
-            yield square
-
-    pixels = keep_pixels(readable(), len(source), held=held)
-    if not names:
-        raise UserError(f"{source.described}: none of the {len(source)} images can be read; the first: {skipped[0]}")
-    _warn_of_depth(used, len(names), source, progress)
-    return ImageSet(pixels, names, sizes, skipped)
+    try:
+        contents = _contents(file, name)
+        first, *others = checked(contents)
+        decoded = _decoded(first, contents, name, largest, formats)
+        for other in others:
+            again = _decoded(other, contents, name, largest, formats)
+            if again.tobytes() != decoded.tobytes():
+                raise UnreadableImage(f"{name}: can't be decoded (its data end too early)")
+        return decoded
+    except (UserError, MemoryError):
+        raise
+    except UnidentifiedImageError:
+        raise UnreadableImage(f"{name}: not an image, whatever its name says") from None
+    except Image.DecompressionBombError:
+        raise TooManyPixels(f"{name}: more than {largest:,} pixels") from None
+    except Exception as error:  # for damaged files, decoders raise whatever they stumble over
+        reason = str(error) or type(error).__name__
+        raise UnreadableImage(f"{name}: can't be decoded ({reason})") from None
 
 
-def _warn_of_depth(used: list[float], count: int, source: Source, progress: Progress) -> None:
-    """Say where reducing images to 8 bits loses more than it should."""
-    if 0 < len(used) < count:
-        progress.say(
-            f"{source.described}: {len(used)} of {count} images have more than 8 bits, the others not; "
-            "the same grey may mean different things in them"
+def _contents(file: Path | BinaryIO, name: str) -> bytes:
+    if isinstance(file, Path):
+        with file.open("rb") as opened:
+            return _contents(opened, name)
+    contents = file.read(LARGEST_FILE + 1)
+    if len(contents) > LARGEST_FILE:
+        raise UnreadableImage(f"{name}: a file of more than {LARGEST_FILE:,} bytes")
+    return contents
+
+
+def _decoded(
+    decodable: bytes, contents: bytes, name: str, largest: int, formats: tuple[str, ...] | None
+) -> Image.Image:
+    with Image.open(io.BytesIO(decodable), formats=formats) as opened:
+        if opened.width * opened.height > largest:
+            raise TooManyPixels(
+                f"{name}: {opened.width}x{opened.height} pixels are more than {largest:,}"
+            )
+        check_opened(opened, contents)
+        return to_rgb(ImageOps.exif_transpose(opened))
+
+
+def claimed_pixels(file: Path | BinaryIO, formats: tuple[str, ...] | None = None) -> int:
+    """How many pixels a file says it has, from its header; 0 where that can't be read."""
+    try:
+        with Image.open(file, formats=formats) as opened:
+            return opened.width * opened.height
+    except Image.DecompressionBombError:
+        return 2 * LARGEST
+    except Exception:  # decoding will say what is wrong with it
+        return 0
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """8-bit RGB of any mode. What a value means depends on the file's type, never on the other
+    pixels of the image.
+    """
+    if image.mode.startswith("I"):  # I;16, or I: what older versions of Pillow make of a 16-bit PNG
+        return _scaled(image, 65535)
+    if image.mode == "F":
+        return _scaled(image, 1)
+    return image.convert("RGB")
+
+
+def _scaled(image: Image.Image, white: float) -> Image.Image:
+    pixels = np.asarray(image, dtype=np.float64)
+    if not (
+        np.isfinite(pixels).all() and pixels.min(initial=0) >= 0 and pixels.max(initial=0) <= white
+    ):
+        raise ValueError(
+            f"its values go from {pixels.min():g} to {pixels.max():g}, and between 0 and "
+            f"{white:g} is understood; "
+            "choose which become black and white, and save it with 8 bits first"
         )
-    if used and max(used) <= DIM:
-        progress.say(
-            f"{source.described}: 16-bit images that use no more than {max(used):.1%} of their range: about "
-            f"{round(255 * max(used)) + 1} of 256 grey levels remain; stretch them to the whole range first"
-        )
-
-
-def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
-    def read(number: int) -> Any:
-        try:
-            image = source.read(number)
-        except UnreadableImage as error:
-            return error
-        return geometry.to_square(image), image.size, image.info.get(DEEP)
-
-    yield from zip(source.names, in_parallel(read, range(len(source))), strict=True)
-
-
-def check_one_size(images: ImageSet, source: Source) -> None:
-    """Refuse a training set of several sizes: in a set of one product it is usually a mistake, and stretching hides it."""
-    sizes = Counter(images.sizes)
-    if len(sizes) > 1:
-        (usual, count), (other, _) = sizes.most_common(2)
-        example = images.names[images.sizes.index(other)]
-        raise UserError(
-            f"{source.described}: images of {len(sizes)} different sizes ({count} are {usual[0]}x{usual[1]}, but {example} is "
-            f"{other[0]}x{other[1]}); if that is right, say how they become one size: resize, crop or letterbox (--fit)"
-        )
+    shallow = Image.fromarray((pixels * (255 / white)).round().astype(np.uint8)).convert("RGB")
+    shallow.info[DEEP] = float(pixels.max(initial=0)) / white
+    return shallow

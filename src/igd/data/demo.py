@@ -1,7 +1,9 @@
-"""A small, real data set that comes with the package: a brick wall, photographed again and again, and defects made on it.
+"""A small, real data set that comes with the package: a brick wall, photographed again and again,
+and defects made on it.
 
-brick.png is a CC0 photograph (cc0textures, 'Bricks25', as prepared by the scikit-image project). As on an inspection line,
-the camera looks at one place: each image is a crop of it, shifted by some pixels, in slightly different light, with noise.
+brick.png is a CC0 photograph (cc0textures, 'Bricks25', as prepared by the scikit-image project). As
+on an inspection line, the camera looks at one place: each image is a crop of it, shifted by some
+pixels, in slightly different light, with noise.
 """
 
 from __future__ import annotations
@@ -17,25 +19,34 @@ from PIL import Image, ImageDraw, ImageFilter
 SIDE = 192  # of a crop
 PLACE = (160, 150)  # row and column of the crop
 JITTER = 1  # pixels that the camera may be off, in each direction
-TRAINING, TEST_GOOD, TEST_EACH = 120, 24, 8  # images: training, normal test, and test of each defect
+# Images: training, normal test, and test of each defect.
+TRAINING, TEST_GOOD, TEST_EACH = (
+    120,
+    24,
+    8,
+)
 
 Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 
 def make_demo(folder: Path, seed: int = 0) -> Path:
-    """Write the data set in MVTec's layout: train/good, test/good, test/<defect>, ground_truth/<defect>."""
-    chance = np.random.default_rng(seed)
+    """Write the data set in MVTec's layout: train/good, test/good, test/<defect>,
+    ground_truth/<defect>.
+    """
+    rng = np.random.default_rng(seed)
     wall = _wall()
     for n in range(TRAINING):
-        _save(_photograph(wall, chance), folder / "train" / "good" / f"{n:03d}.png")
+        _save(_photograph(wall, rng), folder / "train" / "good" / f"{n:03d}.png")
     for n in range(TEST_GOOD):
-        _save(_photograph(wall, chance), folder / "test" / "good" / f"{n:03d}.png")
+        _save(_photograph(wall, rng), folder / "test" / "good" / f"{n:03d}.png")
     for name, make in DEFECTS.items():
         for n in range(TEST_EACH):
-            image, mask = make(_photograph(wall, chance), chance)
+            image, mask = make(_photograph(wall, rng), rng)
             _save(image, folder / "test" / name / f"{n:03d}.png")
-            _save((mask * 255).astype(np.uint8), folder / "ground_truth" / name / f"{n:03d}_mask.png")
+            _save(
+                (mask * 255).astype(np.uint8), folder / "ground_truth" / name / f"{n:03d}_mask.png"
+            )
     return folder
 
 
@@ -44,11 +55,11 @@ def _wall() -> Pixels:
         return np.asarray(photograph.convert("L"))
 
 
-def _photograph(wall: Pixels, chance: np.random.Generator) -> Pixels:
+def _photograph(wall: Pixels, rng: np.random.Generator) -> Pixels:
     """The place as the camera sees it this time."""
-    top, left = PLACE + chance.integers(-JITTER, JITTER + 1, 2)
+    top, left = PLACE + rng.integers(-JITTER, JITTER + 1, 2)
     crop = wall[top : top + SIDE, left : left + SIDE].astype(np.float64)
-    lit = crop * chance.uniform(0.95, 1.05) + chance.normal(0, 1.5, crop.shape)
+    lit = crop * rng.uniform(0.95, 1.05) + rng.normal(0, 1.5, crop.shape)
     return lit.clip(0, 255).round().astype(np.uint8)
 
 
@@ -64,21 +75,21 @@ def _blend(image: Pixels, colour: float, amount: NDArray[np.float64]) -> tuple[P
     return mixed.clip(0, 255).round().astype(np.uint8), amount > 0.25
 
 
-def _crack(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+def _crack(image: Pixels, rng: np.random.Generator) -> tuple[Pixels, Mask]:
     """A dark line that wanders across bricks and mortar."""
-    heading = chance.uniform(0, 2 * np.pi)
-    points = [chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)]
+    heading = rng.uniform(0, 2 * np.pi)
+    points = [rng.uniform(0.25 * SIDE, 0.75 * SIDE, 2)]
     for _ in range(14):
-        heading += chance.normal(0, 0.5)
+        heading += rng.normal(0, 0.5)
         points.append(points[-1] + 6 * np.array([np.cos(heading), np.sin(heading)]))
     line = [(float(x), float(y)) for x, y in points]
     return _blend(image, 25.0, _draw(lambda draw: draw.line(line, fill=255, width=4), 0.7))
 
 
-def _stain(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+def _stain(image: Pixels, rng: np.random.Generator) -> tuple[Pixels, Mask]:
     """A light, soft-edged blotch, as of lime."""
-    x, y = chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
-    spots = [(x + dx, y + dy, r) for dx, dy, r in chance.uniform((-12, -12, 8), (12, 12, 15), (5, 3))]
+    x, y = rng.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
+    spots = [(x + dx, y + dy, r) for dx, dy, r in rng.uniform((-12, -12, 8), (12, 12, 15), (5, 3))]
 
     def paint(draw: ImageDraw.ImageDraw) -> None:
         for left, top, radius in spots:
@@ -87,11 +98,11 @@ def _stain(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
     return _blend(image, 205.0, _draw(paint, 3))
 
 
-def _hole(image: Pixels, chance: np.random.Generator) -> tuple[Pixels, Mask]:
+def _hole(image: Pixels, rng: np.random.Generator) -> tuple[Pixels, Mask]:
     """A dark hole of irregular outline, where a piece broke out."""
-    x, y = chance.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
+    x, y = rng.uniform(0.25 * SIDE, 0.75 * SIDE, 2)
     angles = np.linspace(0, 2 * np.pi, 9)[:-1]
-    radii = chance.uniform(6, 14, 8)
+    radii = rng.uniform(6, 14, 8)
     outline = [(x + r * np.cos(a), y + r * np.sin(a)) for a, r in zip(angles, radii, strict=True)]
     return _blend(image, 40.0, _draw(lambda draw: draw.polygon(outline, fill=255), 1))
 

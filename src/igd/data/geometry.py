@@ -1,4 +1,6 @@
-"""How an image of any size becomes the square a model looks at, and how the model's map finds its way back."""
+"""How an image of any size becomes the square a model reads, and how the model's map finds its
+way back.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from igd.errors import UserError
 
 Fit = Literal["resize", "crop", "letterbox"]
 LARGEST_SIDE = 4096  # pixels of the square
@@ -20,7 +24,7 @@ class Geometry:
     """A square of `side` pixels, and how a rectangle is fitted to it.
 
     resize     both sides stretched to the square
-    crop       the largest centred square; what is beside it is not looked at
+    crop       the largest centred square; what is beside it is not read
     letterbox  the whole image, shrunk, between two grey bars
     """
 
@@ -28,21 +32,27 @@ class Geometry:
     fit: Fit = "resize"
 
     def to_square(self, image: Image.Image) -> NDArray[np.uint8]:
-        """The pixels the model sees: (side, side, channels)."""
+        """The pixels the model reads: (side, side, channels)."""
         source, target = self._boxes(image.width, image.height)
         left, upper, right, lower = target
         resized = image.resize((right - left, lower - upper), Image.Resampling.BILINEAR, box=source)
         if resized.size == (self.side, self.side):
             return np.asarray(resized)
-        square = Image.new(image.mode, (self.side, self.side), 128 if image.mode == "L" else (128, 128, 128))
+        square = Image.new(
+            image.mode, (self.side, self.side), 128 if image.mode == "L" else (128, 128, 128)
+        )
         square.paste(resized, (left, upper))
         return np.asarray(square)
 
-    def to_original(self, heat: NDArray[np.float32], width: int, height: int) -> NDArray[np.float32]:
-        """A map of the square, (side, side), as a map of the original image, (height, width); 0 where it was cut off."""
+    def to_original(
+        self, anomaly_map: NDArray[np.float32], width: int, height: int
+    ) -> NDArray[np.float32]:
+        """A map of the square, (side, side), as a map of the original image, (height, width); 0
+        where it was cut off.
+        """
         source, target = self._boxes(width, height)
         left, upper, right, lower = source
-        part = Image.fromarray(np.ascontiguousarray(heat, dtype=np.float32))
+        part = Image.fromarray(np.ascontiguousarray(anomaly_map, dtype=np.float32))
         resized = part.resize((right - left, lower - upper), Image.Resampling.BILINEAR, box=target)
         if resized.size == (width, height):
             return np.asarray(resized)
@@ -63,3 +73,12 @@ class Geometry:
             left, upper = (self.side - wide) // 2, (self.side - high) // 2
             return whole, (left, upper, left + wide, upper + high)
         return whole, square
+
+
+def check_large_enough(name: str, size: tuple[int, int], smallest: int) -> None:
+    """Refuse an image in which not even the smallest window of any scale finds its place."""
+    if min(size) < smallest:
+        raise UserError(
+            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
+            f"the shorter side must have at least {smallest}"
+        )

@@ -26,12 +26,17 @@ def read_labels(labels: Sequence[str], described: str) -> tuple[list[int], tuple
     numbers = [label for label in found if label.isdecimal()]
     names = [label for label in found if not label.isdecimal()]
     if "" in names:
-        raise UserError(f"{described}: an image has no label; write good, or the name of its defect or class")
+        raise UserError(
+            f"{described}: an image has no label; write good, or the name of its defect or class"
+        )
     if numbers and names:
         raise UserError(
-            f"{described}: the label {numbers[0]} is unknown beside {names[0]}; use numbers or names for all images, not both"
+            f"{described}: the label {numbers[0]} is unknown beside {names[0]}; use numbers or "
+            f"names for all images, not both"
         )
-    says_what_is_normal = set(found) <= {"0", "1"} or any(name.lower() in NORMAL_NAMES + ANOMALOUS_NAMES for name in names)
+    says_what_is_normal = set(found) <= {"0", "1"} or any(
+        name.lower() in NORMAL_NAMES + ANOMALOUS_NAMES for name in names
+    )
     if not says_what_is_normal:
         return [0] * len(labels), tuple(found)
     return [int(not is_normal(label)) for label in labels], ()

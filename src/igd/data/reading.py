@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from igd.data.arrays import read_npz
-from igd.data.cifar import is_cifar, read_cifar
 from igd.data.dataset import Dataset
-from igd.data.folders import categories, read_folder
-from igd.data.idx import find_idx, read_idx_folder
-from igd.data.manifest import MANIFESTS, read_manifest
-from igd.data.medical import find_medical_set, read_medical_set
+from igd.data.formats.cifar import is_cifar, read_cifar
+from igd.data.formats.folders import categories, read_folder
+from igd.data.formats.idx import find_idx, read_idx_folder
+from igd.data.formats.manifest import MANIFESTS, read_manifest
+from igd.data.formats.medical import find_medical_set, read_medical_set
+from igd.data.formats.npz import read_npz
 from igd.errors import UserError
 
 
@@ -25,11 +25,17 @@ def read_dataset(path: str | Path, *, root: str | Path | None = None) -> Dataset
     if path.is_file() and path.suffix.lower() in MANIFESTS:
         return read_manifest(path, Path(root) if root else None)
     if root:
-        raise UserError(f"{path}: a root ({root}) is for the paths in a manifest ({' '.join(MANIFESTS)}), which this is not")
+        raise UserError(
+            f"{path}: a root ({root}) is for the paths in a manifest ({' '.join(MANIFESTS)}), "
+            f"which this is not"
+        )
     if path.suffix.lower() == ".npz":
         return read_npz(path)
     if path.is_file():
-        raise UserError(f"{path}: is not a data set; igd reads folders of images, {' '.join(MANIFESTS)} and .npz files")
+        raise UserError(
+            f"{path}: is not a data set; igd reads folders of images, {' '.join(MANIFESTS)} and "
+            f".npz files"
+        )
     if find_idx(path):
         return read_idx_folder(path)
     if is_cifar(path):
@@ -39,6 +45,10 @@ def read_dataset(path: str | Path, *, root: str | Path | None = None) -> Dataset
 
 
 def read_datasets(path: str | Path, *, root: str | Path | None = None) -> dict[str, Dataset]:
-    """Every data set at a path, by name: the categories of a folder of them, or the one that is there."""
-    found = [read_dataset(each) for each in categories(Path(path))] or [read_dataset(path, root=root)]
+    """Every data set at a path, by name: the categories of a folder of them, or the one that is
+    there.
+    """
+    found = [read_dataset(each) for each in categories(Path(path))] or [
+        read_dataset(path, root=root)
+    ]
     return {dataset.name: dataset for dataset in found}

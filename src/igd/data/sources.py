@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.data.dataset import Dataset
-from igd.data.images import find_images, read_image
-from igd.data.samples import Sample
+from igd.data.decoding import claimed_pixels, find_images, read_image
+from igd.data.sample import Sample
 from igd.errors import UserError
 
 
@@ -24,18 +24,24 @@ class Source:
     names: list[str]
     read: Callable[[int], Image.Image]
     described: str  # for error messages: 'parts/good', 'the array'
-    protocols: list[dict[str, Any]] = field(default_factory=list)  # what was done to the data set they come from
+    # What was done to the data set they come from.
+    protocols: list[dict[str, Any]] = field(default_factory=list)
+    pixels: Callable[[int], int] = lambda _: 0  # how many one has, before it is decoded
 
     def __len__(self) -> int:
         return len(self.names)
 
 
 def as_source(images: Any) -> Source:
-    """A folder, a file, a list of files, arrays or samples, an array (n, h, w[, 3]), or a data set's training images."""
+    """A folder, a file, a list of files, arrays or samples, an array (n, h, w[, 3]), or a data
+    set's training images.
+    """
     if isinstance(images, Source):
         return images
     if isinstance(images, Dataset):
-        return _samples(images.training_samples(), images.described, [step.to_json() for step in images.steps])
+        return _samples(
+            images.training_samples(), images.described, [step.to_json() for step in images.steps]
+        )
     if isinstance(images, str | Path):
         return _files(find_images(Path(images)), str(images))
     if isinstance(images, np.ndarray):
@@ -50,16 +56,24 @@ def as_source(images: Any) -> Source:
             return _arrays(listed, "the list of arrays")
     raise UserError(
         f"images of type {type(images).__name__} can't be read; "
-        "give a folder, a list of files, or an array of shape (n, height, width) or (n, height, width, 3)"
+        "give a folder, a list of files, or an array of shape (n, height, width) or (n, height, "
+        "width, 3)"
     )
 
 
 def _files(paths: list[Path], described: str) -> Source:
-    return Source([str(path) for path in paths], lambda n: read_image(paths[n]), described)
+    return Source(
+        [str(path) for path in paths],
+        lambda n: read_image(paths[n]),
+        described,
+        pixels=lambda n: claimed_pixels(paths[n]),
+    )
 
 
 def _samples(samples: list[Sample], described: str, protocols: list[dict[str, Any]]) -> Source:
-    return Source([sample.identifier for sample in samples], lambda n: samples[n].read(), described, protocols)
+    return Source(
+        [sample.identifier for sample in samples], lambda n: samples[n].read(), described, protocols
+    )
 
 
 def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> Source:
@@ -72,12 +86,20 @@ def check_image_arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described:
     """Refuse what does not have the shape of images, or is partly grey and partly in colour."""
     if isinstance(arrays, np.ndarray) and arrays.ndim not in (3, 4):
         raise UserError(
-            f"{described}: shape {arrays.shape} is not (n, height, width) or (n, height, width, 3); "
+            f"{described}: shape {arrays.shape} is not (n, height, width) or (n, height, width, "
+            f"3); "
             "reshape your data to images"
         )
     for array in arrays:
-        if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3)) or 0 in array.shape:
-            raise UserError(f"{described}: an image of shape {array.shape} is not (height, width) or (height, width, 3)")
+        if (
+            array.ndim not in (2, 3)
+            or (array.ndim == 3 and array.shape[2] not in (1, 3))
+            or 0 in array.shape
+        ):
+            raise UserError(
+                f"{described}: an image of shape {array.shape} is not (height, width) or (height, "
+                f"width, 3)"
+            )
     if len({array.ndim == 3 and array.shape[2] == 3 for array in arrays}) > 1:
         raise UserError(f"{described}: holds grey and colour images; convert them all to one kind")
 
@@ -89,9 +111,13 @@ def to_bytes(array: NDArray[Any], described: str) -> NDArray[np.uint8]:
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind not in "bf":
-        raise UserError(f"{described}: pixels of type {array.dtype} are ambiguous; convert them to uint8")
+        raise UserError(
+            f"{described}: pixels of type {array.dtype} are ambiguous; convert them to uint8"
+        )
     if not np.isfinite(array).all():
         raise UserError(f"{described}: holds NaN or infinity; every pixel must be a number")
     if array.min() < 0 or array.max() > 1:
-        raise UserError(f"{described}: floats must lie between 0 and 1, not {array.min():g} and {array.max():g}")
+        raise UserError(
+            f"{described}: floats must lie between 0 and 1, not {array.min():g} and {array.max():g}"
+        )
     return (array * 255.0).round().astype(np.uint8)

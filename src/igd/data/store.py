@@ -1,7 +1,8 @@
 """Decoded pixels: in memory as far as they fit, in a temporary file where they do not.
 
-Whoever reads them gives the numbers of some images and gets those; a plain tensor serves as well. Memory stays flat because
-only the images asked for are read: a mapped file would count every page it touched as ours.
+Whoever reads them gives the numbers of some images and gets those; a plain tensor serves as well.
+Memory stays flat because only the images asked for are read: a mapped file would count every page
+it touched as ours.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ from torch import Tensor
 from igd.errors import UserError
 from igd.files import make_folder
 
-HELD = 2**29  # bytes of pixels held in memory: training at 256 pixels takes 1 GB beside them, and 2 GB should do for all
-CACHE = "IGD_CACHE"  # environment variable: the folder for pixels that don't fit; by default the system's for temporary files
+HELD = (
+    2**29
+    # Bytes of pixels held in memory: training at 256 pixels takes 1 GB beside them, and 2 GB should
+    # do for all.
+)
+# Environment variable: the folder for pixels that don't fit; by default the system's for temporary
+# files.
+CACHE = "IGD_CACHE"
 
 Square = NDArray[np.uint8]  # an image at the model's size, (side, side) or (side, side, 3)
 
@@ -51,7 +58,9 @@ class Batches(Sequence[Tensor]):
     def __getitem__(self, number: Any) -> Any:
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return self.pixels[torch.arange(number * self.size, min((number + 1) * self.size, len(self.pixels)))]
+        return self.pixels[
+            torch.arange(number * self.size, min((number + 1) * self.size, len(self.pixels)))
+        ]
 
 
 class Selection:
@@ -72,7 +81,9 @@ class Selection:
 
 
 class PixelFile:
-    """Images in a file without a name, which the system deletes with the last reference to it, however the program ends."""
+    """Images in a file without a name, which the system deletes with the last reference to it,
+    however the program ends.
+    """
 
     def __init__(self, file: IO[bytes], shape: tuple[int, ...]) -> None:
         self.file, self.shape = file, shape
@@ -85,7 +96,9 @@ class PixelFile:
         for image, number in zip(images, indices.tolist(), strict=True):
             self.file.seek(number * image.nbytes)
             if self.file.readinto(image.data) != image.nbytes:  # type: ignore[attr-defined]
-                raise OSError("the file of decoded images ends too early; something else cut it off")
+                raise OSError(
+                    "the file of decoded images ends too early; something else cut it off"
+                )
         return torch.from_numpy(images)
 
     def split(self, size: int, /) -> Batches:
@@ -93,7 +106,9 @@ class PixelFile:
 
 
 def take(pixels: Pixels, indices: Tensor) -> Tensor:
-    """`pixels[indices]`; of a tensor by `index_select`, which copies whole images and is several times faster."""
+    """`pixels[indices]`; of a tensor by `index_select`, which copies whole images and is several
+    times faster.
+    """
     return pixels.index_select(0, indices) if isinstance(pixels, Tensor) else pixels[indices]
 
 
@@ -123,9 +138,14 @@ def _keep_in_file(images: Iterator[Square], shape: tuple[int, ...]) -> PixelFile
     folder = make_folder(Path(os.environ.get(CACHE) or tempfile.gettempdir()))
     needed = math.prod(shape)
     free = shutil.disk_usage(folder).free
-    way_out = f"free some space, or name a folder on a larger disk in the environment variable {CACHE}"
+    way_out = (
+        f"free some space, or name a folder on a larger disk in the environment variable {CACHE}"
+    )
     if free < needed:
-        raise UserError(f"{folder}: decoded images need {_gigabytes(needed)}, and {_gigabytes(free)} are free; {way_out}")
+        raise UserError(
+            f"{folder}: decoded images need {_gigabytes(needed)}, and {_gigabytes(free)} are "
+            f"free; {way_out}"
+        )
     file = tempfile.TemporaryFile(dir=folder, prefix="igd-")  # noqa: SIM115 - it is to live as long as the pixels do
     try:
         count = 0
@@ -136,7 +156,9 @@ def _keep_in_file(images: Iterator[Square], shape: tuple[int, ...]) -> PixelFile
     except BaseException as error:
         file.close()
         if isinstance(error, OSError):
-            raise UserError(f"{folder}: decoded images can't be written ({error.strerror}); {way_out}") from None
+            raise UserError(
+                f"{folder}: decoded images can't be written ({error.strerror}); {way_out}"
+            ) from None
         raise
     return PixelFile(file, (count, *shape[1:]))
 

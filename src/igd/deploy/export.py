@@ -1,4 +1,5 @@
-"""A detector as an ONNX file: from 8-bit colour pixels to score, p-value and map, for any number of images.
+"""A detector as an ONNX file: from 8-bit colour pixels to score, p-value and map, for any number of
+images.
 
 The file is written only when it agrees with the detector on images that it was not trained on.
 """
@@ -24,8 +25,9 @@ from igd.deploy.tracing import Traced
 from igd.detector import IGD
 from igd.errors import UserError
 from igd.files import atomic, check_writable
+from igd.inference.checksum import with_checksum
+from igd.inference.runtime import FORMAT, HEADER, INPUT, Runtime
 from igd.progress import Progress
-from igd.runtime import FORMAT, HEADER, INPUT, Runtime
 from igd.version import __version__
 
 if TYPE_CHECKING:
@@ -46,39 +48,54 @@ def export(
     tolerance: float | None = None,
     progress: Progress | None = None,
 ) -> Parity:
-    """Write a detector to `path`, or nothing where the exported model strays further than `tolerance` from it.
+    """Write a detector to `path`, or nothing where the exported model strays further than
+    `tolerance` from it.
 
-    `images` to compare them on, (n, channels, side, side); by default those held-out ones that the model file keeps.
+    `images` to compare them on, (n, channels, side, side); by default those held-out ones that the
+    model file keeps.
     """
     check_writable(path)
     if find_spec(TRACER) is None:
-        raise UserError(f"export needs the package {TRACER}; install it with: pip install 'igd-anomaly[export]'")
-    tried = detector.examples_.numpy() if images is None else images
+        raise UserError(
+            f"export needs the package {TRACER}; install it with: pip install 'igd-anomaly[export]'"
+        )
+    tried = detector.fitted_.examples.numpy() if images is None else images
     if not len(tried):
-        raise UserError(f"{path}: no images to compare the exported model on; name some with --check")
+        raise UserError(
+            f"{path}: no images to compare the exported model on; name some with --check"
+        )
     allowed = tolerance if tolerance is not None else TOLERANCE_INT8 if int8 else TOLERANCE
-    (progress or Progress()).say("tracing the model and comparing it with the original takes half a minute")
+    (progress or Progress()).say(
+        "tracing the model and comparing it with the original takes half a minute"
+    )
     model = as_graph(detector)
     if int8:
         from igd.deploy.quantisation import quantised
 
         with _quiet():
-            model = quantised(model, detector.examples_.numpy())
+            model = quantised(model, detector.fitted_.examples.numpy())
     described = describe(detector)
-    parity = compare(detector, Runtime(_with_header(model, {**described, "parity": None}), str(path)), tried, allowed)
+    runtime = Runtime(_with_header(model, {**described, "parity": None}), str(path))
+    parity = compare(detector, runtime, tried, allowed)
     check(parity, str(path))
+    measured = {
+        "parity": parity.to_json(),
+        "probe_score": float(runtime.score_batch(runtime.probe).score[0]),
+        "int8": int8,
+    }
     with atomic(path) as part:
-        part.write_bytes(_with_header(model, {**described, "parity": parity.to_json(), "int8": int8}))
+        part.write_bytes(_with_header(model, {**described, **measured}))
     return parity
 
 
 def as_graph(detector: IGD) -> onnx.ModelProto:
     """All that a detector computes, as one graph."""
-    traced = Traced(detector).eval()
+    traced = Traced(detector.fitted_).eval()
     example = traced.example
     with torch.no_grad(), _quiet():
         names = traced.outputs
-        traced(example)  # so that what is computed once and kept is there, and goes into the graph as it is
+        # So that what is computed once and kept is there, and goes into the graph as it is.
+        traced(example)
         batch = torch.export.Dim("batch", min=1, max=MOST_IMAGES)
         program = torch.onnx.export(
             traced,
@@ -94,9 +111,18 @@ def as_graph(detector: IGD) -> onnx.ModelProto:
 
 
 def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The exporter notes at every node in which file of this machine it began, which is nobody else's business."""
+    """The exporter notes at every node in which file of this machine it began, which is nobody
+    else's business.
+    """
     graph = model.graph
-    for each in (*graph.node, *graph.value_info, *graph.initializer, *graph.input, *graph.output, graph):
+    for each in (
+        *graph.node,
+        *graph.value_info,
+        *graph.initializer,
+        *graph.input,
+        *graph.output,
+        graph,
+    ):
         del each.metadata_props[:]
         each.doc_string = ""
     return model
@@ -111,10 +137,10 @@ def describe(detector: IGD) -> dict[str, object]:
         "geometry": asdict(detector.geometry_),
         "channels": detector.channels_,
         "smallest_side": detector.smallest_side_,
-        "calibration_scores": np.asarray(detector.calibration_scores_, dtype=np.float64).tolist(),
-        "calibration_peaks": np.asarray(detector.calibration_peaks_, dtype=np.float64).tolist(),
+        "calibration_scores": np.asarray(detector.calibration_.scores, dtype=np.float64).tolist(),
+        "calibration_peaks": np.asarray(detector.calibration_.peaks, dtype=np.float64).tolist(),
         "false_alarm_rate": detector.false_alarm_rate_,
-        "usual_heat": detector.usual_heat_,
+        "usual_heat": detector.background_level_,
         "provenance": {name: detector.provenance_[name] for name in told},
     }
 
@@ -123,8 +149,7 @@ def _with_header(model: onnx.ModelProto, header: dict[str, object]) -> bytes:
     del model.metadata_props[:]
     entry = model.metadata_props.add()
     entry.key, entry.value = HEADER, json.dumps(header, sort_keys=True)
-    contents: bytes = model.SerializeToString()
-    return contents
+    return with_checksum(model.SerializeToString())
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from igd.errors import UserError
-from igd.judging import Judge
+from igd.inference.predictor import Predictor
 
-TIE = 1e-6  # a score this close to the threshold is decided by rounding: calibration images may lie on it
+# A score this close to the threshold is decided by rounding: calibration images may lie on it.
+TIE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Parity:
     images: int
     score: float
     map: float
-    verdicts: int  # images that one calls anomalous and the other does not, those on the very threshold left out
+    # Images that one calls anomalous and the other does not, those on the very threshold left out.
+    verdicts: int
     tolerance: float  # that the scores and maps had to stay within
 
     def to_json(self) -> dict[str, Any]:
@@ -29,19 +31,24 @@ class Parity:
 
     def __str__(self) -> str:
         return (
-            f"{self.images} images: scores differ by at most {self.score:.1g}, maps by {self.map:.1g}; "
+            f"{self.images} images: scores differ by at most {self.score:.1g}, maps by "
+            f"{self.map:.1g}; "
             f"{self.verdicts} verdicts differ"
         )
 
 
-def compare(one: Judge, other: Judge, pixels: NDArray[np.uint8], tolerance: float) -> Parity:
-    """Show both the same images, (n, channels, side, side) at the model's size, a batch at a time."""
+def compare(
+    one: Predictor, other: Predictor, pixels: NDArray[np.uint8], tolerance: float
+) -> Parity:
+    """Show both the same images, (n, channels, side, side) at the model's size, a batch at a
+    time.
+    """
     scores, maps = [], 0.0
     for first in range(0, len(pixels), one.batch_):
         part = pixels[first : first + one.batch_]
-        ours, theirs = one.see(part), other.see(part)
+        ours, theirs = one.score_batch(part), other.score_batch(part)
         scores.append(np.stack([ours.score, theirs.score]))
-        maps = max(maps, float(np.abs(ours.map - theirs.map).max()))
+        maps = float(np.maximum(maps, np.abs(ours.map - theirs.map).max()))  # NaN stays NaN
     ours, theirs = np.concatenate(scores, axis=1)
     decided = np.abs(ours - one.threshold_) > TIE
     return Parity(
@@ -55,8 +62,9 @@ def compare(one: Judge, other: Judge, pixels: NDArray[np.uint8], tolerance: floa
 
 def check(parity: Parity, what: str) -> None:
     """Refuse a model that strays from its original, or says something that is not a number."""
-    if not max(parity.score, parity.map) <= parity.tolerance:
+    if not (parity.score <= parity.tolerance and parity.map <= parity.tolerance):
         raise UserError(
-            f"{what}: disagrees with the original, so nothing was written: {parity}, and {parity.tolerance:g} is allowed; "
+            f"{what}: disagrees with the original, so nothing was written: {parity}, and "
+            f"{parity.tolerance:g} is allowed; "
             "a larger --tolerance accepts it"
         )

@@ -1,4 +1,6 @@
-"""Convolutions in 8-bit integers: a smaller file, faster where the processor has instructions for it, and less exact."""
+"""Convolutions in 8-bit integers: a smaller file, faster where the processor has instructions for
+it, and less exact.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,17 @@ from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from igd.runtime import INPUT
+from igd.inference.runtime import INPUT
 
 
 def quantised(model: onnx.ModelProto, pixels: NDArray[np.uint8]) -> onnx.ModelProto:
-    """The same graph with 8-bit convolutions, their ranges measured on images (n, channels, side, side)."""
+    """The same graph with 8-bit convolutions, their ranges measured on images (n, channels, side,
+    side).
+    """
     with tempfile.TemporaryDirectory(prefix="igd-") as folder:
-        plain, prepared, small = (Path(folder) / name for name in ("plain.onnx", "prepared.onnx", "small.onnx"))
+        plain, prepared, small = (
+            Path(folder) / name for name in ("plain.onnx", "prepared.onnx", "small.onnx")
+        )
         onnx.save(model, plain)
         quant_pre_process(plain, prepared, skip_symbolic_shape=True)
         quantize_static(

@@ -1,47 +1,52 @@
-"""A detector as one function of 8-bit colour pixels, in one piece: what an exporter can write down."""
+"""A fitted state as one function of 8-bit colour pixels, in one piece: what an exporter can write
+down.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from igd.detector import IGD
-from igd.runtime import OUTPUTS
-from igd.scale import Scale
+from igd.inference.runtime import OUTPUTS
+from igd.scales.autoencoder import AutoEncoderScale
+from igd.training.fitted import FittedState
 
 
 class Traced(nn.Module):
-    """What `IGD.look` computes, p-values included, for any number of images (b, 3, side, side)."""
+    """What `FittedState.score` computes, p-values included, for any number of images (b, 3, side,
+    side).
+    """
 
     calibration: Tensor
 
-    def __init__(self, detector: IGD) -> None:
+    def __init__(self, fitted: FittedState) -> None:
         super().__init__()
-        self.detector = detector
-        self.register_buffer("calibration", detector.calibration_scores_.float())
-        networks = [scale.autoencoder for scale in detector.scales_ if isinstance(scale, Scale)]
-        self.networks = nn.ModuleList([*networks, *([detector.backbone_.view] if detector.backbone_ else [])])
+        self.fitted = fitted
+        self.register_buffer("calibration", torch.as_tensor(fitted.calibration.scores).float())
+        networks = [
+            scale.autoencoder for scale in fitted.scales if isinstance(scale, AutoEncoderScale)
+        ]
+        self.networks = nn.ModuleList(
+            [*networks, *([fitted.backbone.view] if fitted.backbone else [])]
+        )
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, ...]:
-        detector = self.detector
-        seen_pixels = pixels if detector.channels_ == 3 else grey(pixels)
-        seen = detector.backbone_.traced(seen_pixels) if detector.backbone_ else None
-        score, heat, terms = detector.combine([scale.look_at_once(seen_pixels, seen) for scale in detector.scales_])
+        score, anomaly_map, terms = self.fitted.forward(
+            pixels if self.fitted.channels == 3 else grey(pixels)
+        )
         at_least = (self.calibration[None] >= score[:, None]).float().sum(dim=1)
-        return score, (1 + at_least) / (len(self.calibration) + 1), heat, *terms.values()
+        return score, (1 + at_least) / (len(self.calibration) + 1), anomaly_map, *terms.values()
 
     @property
     def example(self) -> Tensor:
         """Pixels of the right shape."""
-        side = self.detector.geometry_.side
-        chance = torch.Generator().manual_seed(0)
-        return torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=chance)
+        side, rng = self.fitted.geometry.side, torch.Generator().manual_seed(0)
+        return torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=rng)
 
     @property
     def outputs(self) -> list[str]:
         """The names of what `forward` gives."""
-        _, _, terms = self.detector.look(self.example[:, : self.detector.channels_])
-        return [*OUTPUTS, *terms]
+        return [*OUTPUTS, *self.fitted.score(self.example[:, : self.fitted.channels]).terms]
 
 
 def grey(pixels: Tensor) -> Tensor:

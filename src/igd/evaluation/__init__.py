@@ -1,4 +1,4 @@
-"""How good a detector is, and pictures of what it sees.
+"""How good a detector is, and pictures of what it finds.
 
 metrics     image and pixel metrics: AUROC, average precision, F1, accuracy at 0.5, AUPRO
 confidence  how sure a metric is
@@ -6,8 +6,8 @@ evaluate    a detector on labelled test images
 results     what `predict` writes
 audit       which training images look least normal to models that did not train on them
 latents     where test images lie in a model's latent space
-overlay     heat maps on an absolute colour scale
-figures     curves, histograms and maps of points as SVG
+overlay     anomaly maps on an absolute colour scale
+figures     curves, histograms and scatter plots as SVG, by matplotlib
 page        HTML pages that stand alone
 report      the page about a detector on a test set
 """

@@ -13,19 +13,19 @@ from PIL import Image
 from scipy.stats import median_abs_deviation
 from sklearn.base import clone
 
-from igd.calibration import p_values
 from igd.data.sources import Source, as_source
 from igd.detector import IGD
 from igd.errors import UserError
 from igd.evaluation.overlay import overlay
 from igd.evaluation.page import data_uri, thumbnail, write_page
 from igd.files import atomic
-from igd.judging import Prediction
+from igd.inference.conformal import p_values
+from igd.inference.predictor import Prediction
 from igd.progress import Progress
 
 SHOWN = 24  # most suspicious images whose pictures are kept
 Floats = NDArray[np.float64]
-Pictures = tuple[Image.Image, Image.Image]  # an image and its heat map, small
+Pictures = tuple[Image.Image, Image.Image]  # an image and its anomaly map, small
 
 
 @dataclass(frozen=True)
@@ -40,33 +40,47 @@ class Audited:
     pictures: Pictures | None = None  # of the most suspicious only
 
 
-def audit(images: Any, detector: IGD, folds: int = 3, seed: int = 0, progress: Progress | None = None) -> list[Audited]:
+def audit(
+    images: Any, detector: IGD, folds: int = 3, seed: int = 0, progress: Progress | None = None
+) -> list[Audited]:
     """Score every image by a model trained without it; the most suspicious first.
 
-    The images are dealt into `folds` parts; for each, a clone of `detector` learns from the others and scores this one.
+    The images are dealt into `folds` parts; for each, a clone of `detector` learns from the others
+    and scores this one.
     """
     source, progress = as_source(images), progress or Progress()
     parts = deal(len(source), folds, seed)
     audited = []
     for fold, held_out in enumerate(parts, start=1):
-        audited += _audit_fold(source, held_out, detector, fold, _InFold(progress, f"{fold}/{folds}"))
+        audited += _audit_fold(
+            source, held_out, detector, fold, _InFold(progress, f"{fold}/{folds}")
+        )
     ranked = sorted(audited, key=lambda each: (-each.deviation, each.name))
-    return [each if rank < SHOWN else replace(each, pictures=None) for rank, each in enumerate(ranked)]
+    return [
+        each if rank < SHOWN else replace(each, pictures=None) for rank, each in enumerate(ranked)
+    ]
 
 
 def deal(count: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
     """The numbers of the images in each fold: every image in exactly one, by chance."""
     if not 2 <= folds <= count:
         raise UserError(f"folds is {folds}; with {count} images it must lie between 2 and {count}")
-    return [np.sort(part) for part in np.array_split(np.random.default_rng(seed).permutation(count), folds)]
+    return [
+        np.sort(part)
+        for part in np.array_split(np.random.default_rng(seed).permutation(count), folds)
+    ]
 
 
-def _audit_fold(source: Source, held_out: NDArray[np.int64], detector: IGD, fold: int, progress: Progress) -> list[Audited]:
+def _audit_fold(
+    source: Source, held_out: NDArray[np.int64], detector: IGD, fold: int, progress: Progress
+) -> list[Audited]:
     others = np.setdiff1d(np.arange(len(source)), held_out)
     model: IGD = clone(detector).fit(_subset(source, others), progress=progress)
     scores: dict[str, float] = {}
     pictures: dict[str, Pictures] = {}  # of the highest scores so far
-    for prediction in model.predictions(_subset(source, held_out), progress=progress, keep_images=True):
+    for prediction in model.predictions(
+        _subset(source, held_out), progress=progress, keep_images=True
+    ):
         if isinstance(prediction, UserError):
             if detector.strict:
                 raise prediction
@@ -80,21 +94,25 @@ def _audit_fold(source: Source, held_out: NDArray[np.int64], detector: IGD, fold
     if not scores:
         return []
     values = np.array(list(scores.values()))
-    calibration = model.calibration_scores_.double().numpy()
-    judged = zip(scores, values, p_values(values, calibration), deviations(values, calibration), strict=True)
+    calibration = np.asarray(model.calibration_.scores, dtype=np.float64)
+    predicted = zip(
+        scores, values, p_values(values, calibration), deviations(values, calibration), strict=True
+    )
     return [
         Audited(name, float(score), float(p_value), float(deviation), fold, pictures.get(name))
-        for name, score, p_value, deviation in judged
+        for name, score, p_value, deviation in predicted
     ]
 
 
 def deviations(scores: Floats, calibration: Floats) -> Floats:
-    """Scores on a scale that the folds share: from the median of all images the model did not train on, in deviations.
+    """Scores on a scale that the folds share: from the median of all images the model did not train
+    on, in deviations.
 
-    Scores of two models differ in place and spread; this makes up for both, and median and median absolute deviation do not
-    mind if a minority of the images is odd. The p-values alone would not do: there are few calibration images, some may be odd
-    themselves, and beyond the rarest of them all p-values are equal. Nor would ranks within a fold, which call as many images
-    suspicious in a fold without odd ones as in a fold with many.
+    Scores of two models differ in place and spread; this makes up for both, and median and median
+    absolute deviation do not mind if a minority of the images is odd. The p-values alone would not
+    do: there are few calibration images, some may be odd themselves, and beyond the rarest of them
+    all p-values are equal. Nor would ranks within a fold, which call as many images suspicious in a
+    fold without odd ones as in a fold with many.
     """
     unseen = np.concatenate([scores, calibration])
     spread = float(median_abs_deviation(unseen, scale="normal"))
@@ -126,7 +144,7 @@ def rows(audited: list[Audited]) -> list[dict[str, Any]]:
 
 
 def write_audit_page(path: Path, audited: list[Audited], title: str, subtitle: str) -> None:
-    """A page with the most suspicious images and their heat maps."""
+    """A page with the most suspicious images and their anomaly maps."""
     cards = [
         {**row, "image": data_uri(each.pictures[0]), "overlay": data_uri(each.pictures[1])}
         for row, each in zip(rows(audited), audited, strict=True)
@@ -137,12 +155,16 @@ def write_audit_page(path: Path, audited: list[Audited], title: str, subtitle: s
 
 def _pictures(model: IGD, prediction: Prediction) -> Pictures:
     assert prediction.image is not None
-    coloured = overlay(prediction.image, prediction.map, model.usual_heat_, model.pixel_threshold_)
+    coloured = overlay(
+        prediction.image, prediction.map, model.background_level_, model.pixel_threshold_
+    )
     return thumbnail(prediction.image), thumbnail(coloured)
 
 
 def _subset(source: Source, numbers: NDArray[np.int64]) -> Source:
-    return Source([source.names[n] for n in numbers], lambda n: source.read(int(numbers[n])), source.described)
+    return Source(
+        [source.names[n] for n in numbers], lambda n: source.read(int(numbers[n])), source.described
+    )
 
 
 class _InFold(Progress):

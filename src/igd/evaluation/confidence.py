@@ -20,20 +20,24 @@ Interval = tuple[float, float]
 def ranking_intervals(
     labels: NDArray[np.int64], scores: Floats, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Interval]:
-    """Bootstrap intervals of image AUROC and average precision: percentiles over resampled test sets.
+    """Bootstrap intervals of image AUROC and average precision: percentiles over resampled test
+    sets.
 
-    Normal and anomalous images are resampled apart, so that every resample has as many of each as the test set. A ranking
-    without a mistake has none in any resample either: its interval is the point 1, however few the images.
+    Normal and anomalous images are resampled apart, so that every resample has as many of each as
+    the test set. A ranking without a mistake has none in any resample either: its interval is the
+    point 1, however few the images.
     """
     levels, level = np.unique(scores, return_inverse=True)
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     rows = max(1, COUNTED_AT_ONCE // max(len(labels), len(levels)))
     drawn = zip(
-        _resampled(level[labels == 0], len(levels), resamples, rows, chance),
-        _resampled(level[labels == 1], len(levels), resamples, rows, chance),
+        _resampled(level[labels == 0], len(levels), resamples, rows, rng),
+        _resampled(level[labels == 1], len(levels), resamples, rows, rng),
         strict=True,
     )
-    aurocs, precisions = (np.concatenate(part) for part in zip(*(_rankings(*pair) for pair in drawn), strict=True))
+    aurocs, precisions = (
+        np.concatenate(part) for part in zip(*(_rankings(*pair) for pair in drawn), strict=True)
+    )
     return {"image_auroc": _percentiles(aurocs), "average_precision": _percentiles(precisions)}
 
 
@@ -51,19 +55,27 @@ def rate_interval(count: int, total: int) -> Interval:
 
 
 def _resampled(
-    level: NDArray[np.int64], levels: int, resamples: int, rows: int, chance: np.random.Generator
+    level: NDArray[np.int64], levels: int, resamples: int, rows: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.float32]]:
-    """Resamples of images, some at a time, as how many have each score, from the highest: (rows, levels)."""
+    """Resamples of images, some at a time, as how many have each score, from the highest: (rows,
+    levels).
+    """
     descending = (levels - 1 - level).astype(np.int32)
     for start in range(0, resamples, rows):
         some = min(rows, resamples - start)
-        picked = descending[chance.integers(len(level), size=(some, len(level)), dtype=np.int32)]
+        picked = descending[rng.integers(len(level), size=(some, len(level)), dtype=np.int32)]
         picked += np.arange(some, dtype=np.int32)[:, None] * levels
-        yield np.bincount(picked.ravel(), minlength=some * levels).reshape(some, levels).astype(np.float32)
+        yield (
+            np.bincount(picked.ravel(), minlength=some * levels)
+            .reshape(some, levels)
+            .astype(np.float32)
+        )
 
 
 def _rankings(normal: NDArray[np.float32], anomalous: NDArray[np.float32]) -> tuple[Floats, Floats]:
-    """AUROC and average precision of each row of counts by descending score; equal scores count half in the AUROC."""
+    """AUROC and average precision of each row of counts by descending score; equal scores count
+    half in the AUROC.
+    """
     false_alarms, found = np.cumsum(normal, axis=1), np.cumsum(anomalous, axis=1)
     normals, anomalies = false_alarms[:, -1], found[:, -1]
     lower = normals[:, None] - false_alarms + normal / 2

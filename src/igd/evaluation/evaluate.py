@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from igd.data.samples import Sample
+from igd.data.sample import Sample
 from igd.data.sources import as_source
 from igd.detector import IGD
 from igd.errors import UserError
@@ -18,7 +18,7 @@ from igd.progress import Progress
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredSample:
     """A test image and what the detector said about it, without the map."""
 
     sample: Sample
@@ -30,26 +30,36 @@ class Judged:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Metrics of a detector on a test set, and its judgement of each image."""
+    """Metrics of a detector on a test set, and its prediction for each image."""
 
     metrics: dict[str, Any]
-    judged: list[Judged]
+    predicted: list[ScoredSample]
 
 
 def evaluate(detector: IGD, samples: list[Sample], progress: Progress | None = None) -> Evaluation:
     """Score every test image once; metrics of localisation come from those whose mask is known."""
-    judged, pixels = [], PixelMetrics()
+    predicted, pixels = [], PixelMetrics()
     source = as_source(samples)
-    for sample, prediction in zip(samples, detector.predictions(source, progress=progress), strict=True):
+    for sample, prediction in zip(
+        samples, detector.predictions(source, progress=progress), strict=True
+    ):
         if isinstance(prediction, UserError):
             raise prediction
-        judged.append(Judged(sample, prediction.score, prediction.p_value, prediction.is_anomalous, prediction.terms))
+        predicted.append(
+            ScoredSample(
+                sample,
+                prediction.score,
+                prediction.p_value,
+                prediction.is_anomalous,
+                prediction.terms,
+            )
+        )
         height, width = prediction.map.shape
         mask = sample.read_mask((width, height))
         if mask is not None:
             pixels.add(prediction.map, mask)
-    labels = np.array([each.sample.label for each in judged])
-    scores = np.array([each.score for each in judged])
+    labels = np.array([each.sample.label for each in predicted])
+    scores = np.array([each.score for each in predicted])
     metrics = {
         **image_metrics(labels, scores, detector.threshold_),
         **pixels.results(),
@@ -60,17 +70,21 @@ def evaluate(detector: IGD, samples: list[Sample], progress: Progress | None = N
         "intervals_95": _intervals(labels, scores, detector.threshold_),
     }
     reason = why_undefined(labels)
-    return Evaluation(metrics if reason is None else {**metrics, "undefined": reason}, judged)
+    return Evaluation(metrics if reason is None else {**metrics, "undefined": reason}, predicted)
 
 
 def _intervals(labels: NDArray[np.int64], scores: Floats, threshold: float) -> dict[str, Interval]:
     """95 % confidence intervals of the image metrics that are defined.
 
-    Pixel metrics have none: a histogram of 2^16 values for each image would be needed to resample images.
+    Pixel metrics have none: a histogram of 2^16 values for each image would be needed to resample
+    images.
     """
     intervals = {} if why_undefined(labels) else ranking_intervals(labels, scores)
     alarms = scores > threshold
-    for name, mistakes in (("false_alarm_rate", alarms[labels == 0]), ("miss_rate", ~alarms[labels == 1])):
+    for name, mistakes in (
+        ("false_alarm_rate", alarms[labels == 0]),
+        ("miss_rate", ~alarms[labels == 1]),
+    ):
         if len(mistakes):
             intervals[name] = rate_interval(int(mistakes.sum()), len(mistakes))
     return intervals

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
-from igd.data.images import in_parallel
-from igd.data.samples import Sample
+from igd.cpu import in_parallel
+from igd.data.sample import Sample
 from igd.detector import IGD
-from igd.judging import stack
+from igd.inference.predictor import stack
 
 POINTS = 500  # at most: more would be a cloud, and t-SNE takes longer than they are worth
 FEWEST = 10  # below, distances on the plane say nothing
@@ -21,30 +21,40 @@ AT_ONCE = 16  # images encoded together
 Floats = NDArray[np.float64]
 
 
-def latent_planes(detector: IGD, samples: Sequence[Sample], seed: int = 0) -> tuple[list[Sample], dict[str, Floats]]:
+def latent_planes(
+    detector: IGD, samples: Sequence[Sample], seed: int = 0
+) -> tuple[list[Sample], dict[str, Floats]]:
     """Some of the samples, and for each scale where they lie on its plane: (n, 2)."""
     picked = np.random.default_rng(seed).permutation(len(samples))[:POINTS]
     shown = [samples[n] for n in np.sort(picked)]
     if len(shown) < FEWEST:
         return shown, {}
     latents = _latents(detector, shown)
-    return shown, {name: plane(latent, seed) for name, latent in latents.items() if np.ptp(latent, axis=0).any()}
+    return shown, {
+        name: plane(latent, seed)
+        for name, latent in latents.items()
+        if np.ptp(latent, axis=0).any()
+    }
 
 
 def plane(latent: Floats, seed: int = 0) -> Floats:
     """t-SNE of latents (n, Z): near stays near, far means little."""
     perplexity = min(30.0, (len(latent) - 1) / 3)
-    placed: Floats = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(latent.astype(np.float32))
+    placed: Floats = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(
+        latent.astype(np.float32)
+    )
     return placed
 
 
 def _latents(detector: IGD, samples: list[Sample]) -> dict[str, Floats]:
     squares: list[NDArray[np.uint8]] = []
     latents: dict[str, list[Floats]] = {}
-    for number, square in enumerate(in_parallel(lambda sample: detector.square(sample.read()), samples), start=1):
+    for number, square in enumerate(
+        in_parallel(lambda sample: detector.square(sample.read()), samples), start=1
+    ):
         squares.append(square)
         if len(squares) == AT_ONCE or number == len(samples):
-            for name, latent in detector.latents(torch.from_numpy(stack(squares))).items():
+            for name, latent in detector.fitted_.latents(torch.from_numpy(stack(squares))).items():
                 latents.setdefault(name, []).append(latent.double().numpy())
             squares = []
     return {name: np.concatenate(parts) for name, parts in latents.items()}

@@ -1,7 +1,7 @@
 """Metrics of detection and of localisation.
 
-Pixel metrics are accumulated image by image in histograms of the map's values: memory does not grow with the test set, and
-2^16 thresholds are as good as all of them.
+Pixel metrics are accumulated image by image in histograms of the map's values: memory does not grow
+with the test set, and 2^16 thresholds are as good as all of them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ FALSE_POSITIVES = 0.3  # AUPRO's limit
 Floats = NDArray[np.float64]
 
 
-def image_metrics(labels: NDArray[np.int64], scores: Floats, threshold: float) -> dict[str, float | None]:
-    """Detection: how well the score tells anomalous images (1) from normal ones (0), and what the threshold makes of it.
+def image_metrics(
+    labels: NDArray[np.int64], scores: Floats, threshold: float
+) -> dict[str, float | None]:
+    """Detection: how well the score tells anomalous images (1) from normal ones (0), and what the
+    threshold makes of it.
 
     A metric that compares the two kinds is None where one is missing; `why_undefined` says which.
     """
@@ -30,7 +33,9 @@ def image_metrics(labels: NDArray[np.int64], scores: Floats, threshold: float) -
         "average_precision": float(average_precision_score(labels, scores)) if both else None,
         "accuracy_at_half": float(((scores > 0.5) == anomalous).mean()),
         "f1_best": _best_f1(labels, scores) if both else None,
-        "f1_at_threshold": _f1((alarms & anomalous).sum(), alarms.sum(), anomalous.sum()) if both else None,
+        "f1_at_threshold": _f1((alarms & anomalous).sum(), alarms.sum(), anomalous.sum())
+        if both
+        else None,
         "false_alarm_rate": float(alarms[~anomalous].mean()) if not anomalous.all() else None,
         "miss_rate": float(1 - alarms[anomalous].mean()) if anomalous.any() else None,
     }
@@ -38,11 +43,13 @@ def image_metrics(labels: NDArray[np.int64], scores: Floats, threshold: float) -
 
 def why_undefined(labels: NDArray[np.int64]) -> str | None:
     """Why metrics that compare normal and anomalous images can't be had; None where they can."""
-    if (labels == 1).all():
-        return f"all {len(labels)} test images are anomalous; AUROC, average precision and F1 need normal ones too"
-    if (labels == 0).all():
-        return f"all {len(labels)} test images are normal; AUROC, average precision and F1 need anomalous ones too"
-    return None
+    if 0 < labels.sum() < len(labels):
+        return None
+    only, other = ("anomalous", "normal") if labels.any() else ("normal", "anomalous")
+    return (
+        f"all {len(labels)} test images are {only}; AUROC, average precision and F1 need {other} "
+        f"ones too"
+    )
 
 
 def _best_f1(labels: NDArray[np.int64], scores: Floats) -> float:
@@ -62,13 +69,14 @@ class PixelMetrics:
 
     normal: Floats = field(default_factory=lambda: np.zeros(BINS))  # normal pixels with each value
     anomalous: Floats = field(default_factory=lambda: np.zeros(BINS))
-    regions: Floats = field(default_factory=lambda: np.zeros(BINS))  # share of a region's pixels, summed over regions
+    # Share of a region's pixels, summed over regions.
+    regions: Floats = field(default_factory=lambda: np.zeros(BINS))
     region_count: int = 0
     image_aurocs: list[float] = field(default_factory=list)
 
-    def add(self, heat: NDArray[np.float32], mask: NDArray[np.bool_]) -> None:
+    def add(self, anomaly_map: NDArray[np.float32], mask: NDArray[np.bool_]) -> None:
         """Take in an image's map, values in [0, 1], and the mask of its anomalous pixels."""
-        value = np.minimum((heat.astype(np.float64) * BINS).astype(np.int64), BINS - 1)
+        value = np.minimum((anomaly_map.astype(np.float64) * BINS).astype(np.int64), BINS - 1)
         normal = _histogram(value[~mask])
         self.normal += normal
         if not mask.any():
@@ -84,17 +92,23 @@ class PixelMetrics:
         self.region_count += count
 
     def results(self) -> dict[str, float | None]:
-        """Pooled and per-image pixel AUROC, AUPRO and the best pixel F1; None where no image has a mask."""
+        """Pooled and per-image pixel AUROC, AUPRO and the best pixel F1; None where no image has a
+        mask.
+        """
         known = bool(self.anomalous.any() and self.normal.any())
         return {
             "pixel_auroc": _auroc(self.normal, self.anomalous) if known else None,
-            "pixel_auroc_per_image": float(np.mean(self.image_aurocs)) if self.image_aurocs else None,
+            "pixel_auroc_per_image": float(np.mean(self.image_aurocs))
+            if self.image_aurocs
+            else None,
             "aupro": self._aupro() if known else None,
             "pixel_f1_best": self._best_f1() if known else None,
         }
 
     def _aupro(self) -> float:
-        """Mean overlap with the anomalous regions, over false-positive rates up to 30 %, scaled to [0, 1]."""
+        """Mean overlap with the anomalous regions, over false-positive rates up to 30 %, scaled to
+        [0, 1].
+        """
         false_positives, overlap = _above(self.normal), _above(self.regions / self.region_count)
         at_limit = np.interp(FALSE_POSITIVES, false_positives, overlap)
         kept = false_positives < FALSE_POSITIVES
@@ -114,7 +128,9 @@ def _histogram(values: NDArray[np.int64]) -> Floats:
 
 
 def _above(counts: Floats) -> Floats:
-    """Share of the counts at or above each threshold, from the highest threshold down, starting at 0."""
+    """Share of the counts at or above each threshold, from the highest threshold down, starting at
+    0.
+    """
     shares: Floats = np.concatenate([[0.0], np.cumsum(counts[::-1])]) / counts.sum()
     return shares
 

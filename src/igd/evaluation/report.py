@@ -11,12 +11,12 @@ from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from igd.detector import IGD
 from igd.evaluation import figures
-from igd.evaluation.evaluate import Evaluation, Judged
+from igd.evaluation.evaluate import Evaluation, ScoredSample
 from igd.evaluation.latents import latent_planes
 from igd.evaluation.metrics import why_undefined
 from igd.evaluation.overlay import overlay
 from igd.evaluation.page import data_uri, write_page
-from igd.judging import Prediction
+from igd.inference.predictor import Prediction
 from igd.method.em import RECORDED
 
 SHOWN = 6  # images in a gallery
@@ -28,18 +28,25 @@ def write_report(path: Path, detector: IGD, evaluation: Evaluation, title: str) 
 
 
 def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, Any]:
-    metrics, judged = evaluation.metrics, evaluation.judged
+    metrics, predicted = evaluation.metrics, evaluation.predicted
     rate = detector.false_alarm_rate_
     return {
         "title": title,
-        "subtitle": f"{metrics['n_normal']} normal and {metrics['n_anomalous']} anomalous test images; "
-        f"recipe {detector.recipe}, objective {detector.objective}, seed {detector.seed}; "
+        "subtitle": f"{metrics['n_normal']} normal and {metrics['n_anomalous']} anomalous test "
+        f"images; "
+        f"recipe {detector.recipe}, {_objective(detector)}seed {detector.seed}; "
         f"alarms at a promised false-alarm rate of {rate:.3g}",
         "undefined": metrics.get("undefined"),
-        "numbers": [_number(metrics, name, key) for name, key in NUMBERS if metrics[key] is not None],
-        "charts": [*_score_charts(detector, judged), *_latent_charts(detector, judged), *_training_charts(detector)],
-        "defects": _defect_rows(judged),
-        "galleries": _galleries(detector, judged),
+        "numbers": [
+            _number(metrics, name, key) for name, key in NUMBERS if metrics[key] is not None
+        ],
+        "charts": [
+            *_score_charts(detector, predicted),
+            *_latent_charts(detector, predicted),
+            *_training_charts(detector),
+        ],
+        "defects": _defect_rows(predicted),
+        "galleries": _galleries(detector, predicted),
         "provenance": _provenance(detector),
     }
 
@@ -59,6 +66,11 @@ NUMBERS = (
 )
 
 
+def _objective(detector: IGD) -> str:
+    """What was trained, where anything was."""
+    return f"objective {detector.objective}, " if detector.fitted_.trained else ""
+
+
 def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
     low_high = metrics["intervals_95"].get(key)
     return {
@@ -68,9 +80,9 @@ def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
     }
 
 
-def _score_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]:
-    labels = np.array([each.sample.label for each in judged])
-    scores = np.array([each.score for each in judged])
+def _score_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[str, str]]:
+    labels = np.array([each.sample.label for each in predicted])
+    scores = np.array([each.score for each in predicted])
     groups = {"anomalous": scores[labels == 1], "normal": scores[labels == 0]}
     histogram = figures.histogram(groups, detector.threshold_, "score", "score histogram")
     charts = [("Scores; the dashed line is the threshold.", histogram)]
@@ -78,15 +90,23 @@ def _score_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]:
         return charts
     false_positives, true_positives, _ = roc_curve(labels, scores)
     precision, recall, _ = precision_recall_curve(labels, scores)
-    receiver = figures.curve(false_positives, true_positives, "false alarms", "defects found", "ROC curve", diagonal=True)
-    trade = figures.curve(recall, precision, "defects found", "share of alarms that are right", "PR curve")
-    return [*charts, ("Receiver operating characteristic.", receiver), ("Precision and recall.", trade)]
+    receiver = figures.curve(
+        false_positives, true_positives, "false alarms", "defects found", "ROC curve", diagonal=True
+    )
+    trade = figures.curve(
+        recall, precision, "defects found", "share of alarms that are right", "PR curve"
+    )
+    return [
+        *charts,
+        ("Receiver operating characteristic.", receiver),
+        ("Precision and recall.", trade),
+    ]
 
 
-def _latent_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]:
-    shown, planes = latent_planes(detector, [each.sample for each in judged])
+def _latent_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[str, str]]:
+    shown, planes = latent_planes(detector, [each.sample for each in predicted])
     kinds = [sample.kind for sample in shown]
-    order = _kinds(judged)
+    order = _kinds(predicted)
     caption = "Latents of the {} model (t-SNE): near is alike, far and axes mean nothing."
     return [
         (caption.format(name), figures.points(places, kinds, order, f"latents of the {name} model"))
@@ -96,78 +116,106 @@ def _latent_charts(detector: IGD, judged: list[Judged]) -> list[tuple[str, str]]
 
 def _training_charts(detector: IGD) -> list[tuple[str, str]]:
     charts = []
-    for scale in detector.scales_:
+    for scale in detector.fitted_.scales:
         if scale.history is None:
             continue
         history = scale.history.double().numpy()
         window = max(1, len(history) // 100)
-        usable = history[: len(history) // window * window].reshape(-1, window, len(RECORDED)).mean(axis=1)
-        series = {name: usable[:, number] for number, name in enumerate(RECORDED[:4]) if usable[:, number].any()}
-        picture = figures.lines(series, "steps" if window == 1 else f"steps / {window}", "loss", "training losses")
+        usable = (
+            history[: len(history) // window * window]
+            .reshape(-1, window, len(RECORDED))
+            .mean(axis=1)
+        )
+        series = {
+            name: usable[:, number]
+            for number, name in enumerate(RECORDED[:4])
+            if usable[:, number].any()
+        }
+        picture = figures.lines(
+            series, "steps" if window == 1 else f"steps / {window}", "loss", "training losses"
+        )
         charts.append((f"Training of the {scale.settings.name} model.", picture))
     return charts
 
 
-def _kinds(judged: list[Judged]) -> list[str]:
+def _kinds(predicted: list[ScoredSample]) -> list[str]:
     """Normal kinds first, then by name."""
-    labels = {each.sample.kind: each.sample.label for each in judged}
+    labels = {each.sample.kind: each.sample.label for each in predicted}
     return sorted(labels, key=lambda kind: (labels[kind], kind))
 
 
-def _defect_rows(judged: list[Judged]) -> list[list[str]]:
-    good = [each.score for each in judged if not each.sample.label]
+def _defect_rows(predicted: list[ScoredSample]) -> list[list[str]]:
+    good = [each.score for each in predicted if not each.sample.label]
     rows = []
-    for kind in _kinds(judged):
-        own = [each for each in judged if each.sample.kind == kind]
+    for kind in _kinds(predicted):
+        own = [each for each in predicted if each.sample.kind == kind]
         scores = [each.score for each in own]
         area = "-"
         if own[0].sample.label and good:
             area = f"{roc_auc_score([0] * len(good) + [1] * len(scores), good + scores):.3f}"
         called = sum(each.is_anomalous for each in own)
-        rows.append([kind, str(len(own)), f"{called} of {len(own)}", f"{np.mean(scores):.3f}", area])
+        rows.append(
+            [kind, str(len(own)), f"{called} of {len(own)}", f"{np.mean(scores):.3f}", area]
+        )
     return rows
 
 
-def _galleries(detector: IGD, judged: list[Judged]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    ranked = sorted(judged, key=lambda each: each.score)
+def _galleries(
+    detector: IGD, predicted: list[ScoredSample]
+) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    ranked = sorted(predicted, key=lambda each: each.score)
     found = [each for each in reversed(ranked) if each.sample.label and each.is_anomalous]
     missed = [each for each in ranked if each.sample.label and not each.is_anomalous]
     alarms = [each for each in reversed(ranked) if not each.sample.label and each.is_anomalous]
     calm = [each for each in ranked if not each.sample.label and not each.is_anomalous]
     scale = (
-        "Colours mean the same in every picture: none up to what is usual on normal images, red where few normal images are."
+        "Colours mean the same in every picture: none up to what is usual on normal images, "
+        "an outline and red where few normal images are."
     )
     chosen = (
-        ("Defects found", f"Spread over all that were found, the surest first. {scale}", _spread(found)),
+        (
+            "Defects found",
+            f"Spread over all that were found, the surest first. {scale}",
+            _spread(found),
+        ),
         ("Defects missed", "The least anomalous first.", missed[:SHOWN]),
         ("False alarms", "The most anomalous first.", alarms[:SHOWN]),
         ("Normal images", "Spread over all that were called normal.", _spread(calm)),
     )
-    return [(heading, text, [_card(detector, each) for each in cards]) for heading, text, cards in chosen]
+    return [
+        (heading, text, [_card(detector, each) for each in cards])
+        for heading, text, cards in chosen
+    ]
 
 
-def _spread(judged: Sequence[Judged]) -> list[Judged]:
-    if len(judged) <= SHOWN:
-        return list(judged)
-    return [judged[round(n * (len(judged) - 1) / (SHOWN - 1))] for n in range(SHOWN)]
+def _spread(predicted: Sequence[ScoredSample]) -> list[ScoredSample]:
+    if len(predicted) <= SHOWN:
+        return list(predicted)
+    return [predicted[round(n * (len(predicted) - 1) / (SHOWN - 1))] for n in range(SHOWN)]
 
 
-def _card(detector: IGD, judged: Judged) -> dict[str, Any]:
-    image = judged.sample.read()
+def _card(detector: IGD, predicted: ScoredSample) -> dict[str, Any]:
+    image = predicted.sample.read()
     prediction = detector.predict(np.asarray(image))
     assert isinstance(prediction, Prediction)
-    coloured = overlay(image, prediction.map, detector.usual_heat_, detector.pixel_threshold_)
+    coloured = overlay(image, prediction.map, detector.background_level_, detector.pixel_threshold_)
     return {
-        "name": "/".join(Path(judged.sample.identifier).parts[-2:]),
-        "score": judged.score,
-        "p_value": judged.p_value,
-        "is_anomalous": judged.is_anomalous,
+        "name": "/".join(Path(predicted.sample.identifier).parts[-2:]),
+        "score": predicted.score,
+        "p_value": predicted.p_value,
+        "is_anomalous": predicted.is_anomalous,
         "image": data_uri(image),
         "overlay": data_uri(coloured),
     }
 
 
 def _provenance(detector: IGD) -> list[tuple[str, Any]]:
-    stated = {key.replace("_", " "): value for key, value in detector.provenance_.items() if value not in ([], None)}
-    parameters = ", ".join(f"{name}={value}" for name, value in detector.get_params().items() if value is not None)
+    stated = {
+        key.replace("_", " "): value
+        for key, value in detector.provenance_.items()
+        if value not in ([], None)
+    }
+    parameters = ", ".join(
+        f"{name}={value}" for name, value in detector.get_params().items() if value is not None
+    )
     return [*stated.items(), ("parameters", parameters)]

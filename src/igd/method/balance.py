@@ -11,9 +11,10 @@ from torch import Tensor
 def share_latent(latent: Tensor, limit: float | None) -> tuple[Tensor, Tensor]:
     """The same latent twice: for the decoder, and for the classifier, whose gradient is limited.
 
-    The paper maximises the normality of the latents subject to eq. 6's constraints. Trained from scratch with a plain sum of
-    losses, the classifier wins before the decoder has learnt to see, and every image ends at the same point. With a limit,
-    its gradient at the latents is scaled down to at most `limit` times the norm of the constraints'. None: the plain sum.
+    The paper maximises the normality of the latents subject to eq. 6's constraints. Trained from
+    scratch with a plain sum of losses, the classifier wins before the decoder has learnt to see,
+    and every image ends at the same point. With a limit, its gradient at the latents is scaled down
+    to at most `limit` times the norm of the constraints'. None: the plain sum.
     """
     if limit is None:
         return latent, latent
@@ -30,5 +31,9 @@ class _Share(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         constraint, classifier = gradients
-        allowed = ctx.limit * constraint.norm() / classifier.norm().clamp(min=torch.finfo(classifier.dtype).tiny)
+        allowed = (
+            ctx.limit
+            * constraint.norm()
+            / classifier.norm().clamp(min=torch.finfo(classifier.dtype).tiny)
+        )
         return constraint + classifier * allowed.clamp(max=1), None

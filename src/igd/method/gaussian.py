@@ -1,4 +1,6 @@
-"""The Gaussian anomaly classifier: what the E-step estimates, and what a latent's distance means."""
+"""The Gaussian anomaly classifier: what the E-step estimates, and what a latent's distance
+means.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def squared_distance(latent: Tensor, mean: Tensor) -> Tensor:
 
 
 def normality(latent: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
-    """Probability that each latent is normal, p(y=0|omega, x) = exp(-|z - mu|^2 / sigma^2): eq. 5's first term."""
+    """Probability that each latent is normal, p(y=0|omega, x) = exp(-|z - mu|^2 / sigma^2): eq. 5's
+    first term.
+    """
     return torch.exp(-squared_distance(latent, mean) / variance)
 
 
@@ -32,15 +36,14 @@ class GaussianDescriptor:
 
     mean: Tensor  # (Z,)
     variance: Tensor  # scalar, sigma^2 = E|z - mu|^2
-    radius: Tensor  # scalar, of the soft-boundary DSVDD only; 0 elsewhere
 
 
 @dataclass
 class LatentMoments:
     """Mean and mean squared distance of latents, streamed: eq. 3's mu_x and sigma_x^2.
 
-    Accumulated in float64 by pairwise merging (Chan et al.), so that the result does not depend on how the
-    data was cut into batches or spread over processes.
+    Accumulated in float64 by pairwise merging (Chan et al.), so that the result does not depend on
+    how the data was cut into batches or spread over processes.
 
     >>> whole = LatentMoments().update(torch.tensor([[0.0], [2.0]]))
     >>> whole.mean.item(), whole.variance.item()
@@ -62,7 +65,11 @@ class LatentMoments:
         total = self.count + other.count
         if total:
             shift = other.mean - self.mean
-            self.scatter = self.scatter + other.scatter + shift.square().sum() * (self.count * other.count / total)
+            self.scatter = (
+                self.scatter
+                + other.scatter
+                + shift.square().sum() * (self.count * other.count / total)
+            )
             self.mean = self.mean + shift * (other.count / total)
             self.count = total
         return self
@@ -73,7 +80,9 @@ class LatentMoments:
         return self.scatter / self.count
 
     def variance_around(self, centre: Tensor) -> Tensor:
-        """E|z - c|^2 around a centre that is not the mean: DSVDD's, which stays where it was put."""
+        """E|z - c|^2 around a centre that is not the mean: DSVDD's, which stays where it was
+        put.
+        """
         return self.variance + (self.mean - centre).square().sum()
 
     def packed(self) -> Tensor:
@@ -87,6 +96,8 @@ class LatentMoments:
 
 
 def keep_off_zero(mean: Tensor, floor: float) -> Tensor:
-    """Push each coordinate of a centre at least `floor` away from 0, as DSVDD and the authors' code do."""
+    """Push each coordinate of a centre at least `floor` away from 0, as DSVDD and the authors' code
+    do.
+    """
     sign = torch.where(mean < 0, -1.0, 1.0).to(mean)
     return torch.where(mean.abs() < floor, sign * floor, mean)

@@ -1,6 +1,8 @@
-"""SSIM and MS-SSIM (supplement, eq. S1), as a score for each image and as a map the size of the image.
+"""SSIM and MS-SSIM (supplement, eq. S1), as a score for each image and as a map the size of the
+image.
 
-The filter of a map, which must keep the size of the image, differs from that of a score only by the rows kept of its matrix.
+The filter of a map, which must keep the size of the image, differs from that of a score only by the
+rows kept of its matrix.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from igd.method.filters import gaussian_matrix, halve, resize
+from igd.ops.filters import gaussian_matrix, halve, resize
 
-SMALLEST = 1e-6  # contrast terms are clamped here before a fractional power: below 0 it is NaN, at 0 its gradient is
+# Contrast terms are clamped here before a fractional power: below 0 it is NaN, at 0 its gradient
+# is.
+SMALLEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,14 @@ class Similarity:
     """A setting of MS-SSIM; the defaults are the paper's for whole images."""
 
     window: int = 11  # side of the Gaussian window, in pixels
-    weights: tuple[float, ...] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # beta_m = gamma_m, finest scale first
+    # Beta_m = gamma_m, finest scale first.
+    weights: tuple[float, ...] = (
+        0.0448,
+        0.2856,
+        0.3001,
+        0.2363,
+        0.1333,
+    )
     sigma: float = 1.5  # of the Gaussian window, in pixels
     data_range: float = 4.7579  # L: range of an ImageNet-normalised image
     k1: float = 0.01  # C1 = (K1 L)^2
@@ -64,10 +75,12 @@ def ms_ssim(image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE) -> 
 def ms_ssim_and_map(
     image: Tensor, other: Tensor, setting: Similarity = WHOLE_IMAGE, *, product: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """`ms_ssim`, and the same around each pixel, from one comparison: (b, c, h, w) -> (b,), (b, h, w).
+    """`ms_ssim`, and the same around each pixel, from one comparison: (b, c, h, w) -> (b,), (b, h,
+    w).
 
-    The map is eq. S1 at each pixel: means over channels, the coarser scales enlarged to the size of the image. With
-    `product=False` the scales are added instead of multiplied, each with its weight: what the authors' code does.
+    The map is eq. S1 at each pixel: means over channels, the coarser scales enlarged to the size of
+    the image. With `product=False` the scales are added instead of multiplied, each with its
+    weight: what the authors' code does.
     """
     compared, reach = _compare(image, other, setting, same_size=True), setting.window // 2
     factors = _factors(compared)
@@ -77,20 +90,33 @@ def ms_ssim_and_map(
         powers = _powers([factor.mean(dim=1, keepdim=True) for factor in factors], setting)
         return score, _product([_enlarge(power, image) for power in powers])[:, 0]
     each = [(scale.luminance() * scale.contrast()).mean(dim=1, keepdim=True) for scale in compared]
-    weighted = [weight * _enlarge(scale, image) for weight, scale in zip(setting.weights, each, strict=True)]
+    weighted = [
+        weight * _enlarge(scale, image) for weight, scale in zip(setting.weights, each, strict=True)
+    ]
     return score, torch.cat(weighted, dim=1).sum(dim=1)
 
 
 class _Compared:
-    """Two images around each pixel, at one scale: luminance l and contrast-structure c s, from one filtering."""
+    """Two images around each pixel, at one scale: luminance l and contrast-structure c s, from one
+    filtering.
+    """
 
-    def __init__(self, image: Tensor, other: Tensor, setting: Similarity, *, same_size: bool) -> None:
+    def __init__(
+        self, image: Tensor, other: Tensor, setting: Similarity, *, same_size: bool
+    ) -> None:
         self.setting = setting
-        rows, columns = (gaussian_matrix(length, setting.window, setting.sigma).to(image) for length in image.shape[-2:])
+        rows, columns = (
+            gaussian_matrix(length, setting.window, setting.sigma).to(image)
+            for length in image.shape[-2:]
+        )
         if not same_size:  # keep the rows that hold the whole window
             reach = setting.window // 2
             rows, columns = rows[reach:-reach], columns[reach:-reach]
-        blurred = rows @ torch.stack([image, other, image.square() + other.square(), image * other]) @ columns.T
+        blurred = (
+            rows
+            @ torch.stack([image, other, image.square() + other.square(), image * other])
+            @ columns.T
+        )
         mean, other_mean, energy, product = blurred
         self.energy: Tensor = energy
         self.product: Tensor = product
@@ -112,7 +138,11 @@ def _compare(
     """Two images at each scale, the finest first."""
     scales = scales or len(setting.weights)
     _check_side(image, setting, scales)
-    image, other = image.contiguous(), other.contiguous()  # matrices like rows, where convolutions like channels last
+    # Matrices like rows, where convolutions like channels last.
+    image, other = (
+        image.contiguous(),
+        other.contiguous(),
+    )
     compared = [_Compared(image, other, setting, same_size=same_size)]
     for _ in range(1, scales):
         image, other = halve(image), halve(other)
@@ -127,7 +157,10 @@ def _factors(compared: list[_Compared]) -> list[Tensor]:
 
 
 def _powers(factors: list[Tensor], setting: Similarity) -> list[Tensor]:
-    return [factor.clamp(min=SMALLEST) ** weight for factor, weight in zip(factors, setting.weights, strict=True)]
+    return [
+        factor.clamp(min=SMALLEST) ** weight
+        for factor, weight in zip(factors, setting.weights, strict=True)
+    ]
 
 
 def _product(factors: list[Tensor]) -> Tensor:
@@ -135,7 +168,11 @@ def _product(factors: list[Tensor]) -> Tensor:
 
 
 def _enlarge(factor: Tensor, image: Tensor) -> Tensor:
-    return resize(factor, (image.shape[-2], image.shape[-1]), "bilinear") if factor.shape[-2:] != image.shape[-2:] else factor
+    return (
+        resize(factor, (image.shape[-2], image.shape[-1]), "bilinear")
+        if factor.shape[-2:] != image.shape[-2:]
+        else factor
+    )
 
 
 def _check_side(image: Tensor, setting: Similarity, scales: int) -> None:

@@ -1,4 +1,6 @@
-"""Distillation: a student encoder learns to give the vector that a frozen teacher gives, |s(x) - t(x)|^2, a feature."""
+"""Distillation: a student encoder learns to give the vector that a frozen teacher gives, |s(x) -
+t(x)|^2, a feature.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from igd.checkpoint import Checkpoint, stopped
+from igd.backbones.architectures import KINDS, Backbone, prepared
+from igd.backbones.features import FrozenBackbone
+from igd.data.row_buffer import RowBuffer
 from igd.data.store import Pixels, take
-from igd.method.em import generator
-from igd.pretraining.backbones import KINDS, Backbone, prepared
+from igd.files.checkpoint import Checkpoint, stopped
+from igd.pretraining.encoder_training import fit_encoder
 from igd.pretraining.encoders import fresh_encoder, frozen
-from igd.pretraining.features import FrozenBackbone
-from igd.pretraining.fitting import fit_encoder
 from igd.progress import Progress
-from igd.rows import Rows
+from igd.rng import generator
 
 MEASURED = 64  # images for the statistics of the normalisation layers
-AT_ONCE = 64  # images the teacher looks at before progress is shown
+AT_ONCE = 64  # images the teacher encodes before progress is shown
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Distillation:
     seed: int = 0
 
 
-FAST = Distillation(steps=1500, learning_rate=1e-3, narrow=True)  # for minutes on a CPU, with the rate falling to 0
+# For minutes on a CPU, with the rate falling to 0.
+FAST = Distillation(steps=1500, learning_rate=1e-3, narrow=True)
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,10 @@ class Distilled:
     """A student, and how its vectors came closer to the teacher's."""
 
     encoder: Backbone
-    losses: Tensor  # (steps,), of a feature; behind a linear layer, 1 is no better than the teacher's mean
-    agreement: float  # mean cosine of the student's and the teacher's vectors of the training images
+    # (steps,), of a feature; behind a linear layer, 1 is no better than the teacher's mean.
+    losses: Tensor
+    # Mean cosine of the student's and the teacher's vectors of the training images.
+    agreement: float
 
 
 def distil(
@@ -57,8 +62,9 @@ def distil(
 ) -> Distilled:
     """Train a student on 8-bit images (n, c, side, side).
 
-    Where the teacher's vectors have another length than the student's, a linear layer between them is dropped afterwards. It
-    starts at the teacher's mean and speaks in units of its spread: to learn these two would take the student a while.
+    Where the teacher's vectors have another length than the student's, a linear layer between them
+    is dropped afterwards. It starts at the teacher's mean and speaks in units of its spread: to
+    learn these two would take the student a while.
     """
     side = pixels.shape[-1]
     target = teacher_vectors(teacher, pixels, progress, stop, saved)
@@ -73,18 +79,29 @@ def distil(
         middle = target.mean(dim=0)
         unit = float((target - middle).square().mean().sqrt().clamp(min=torch.finfo().tiny))
     learner = nn.Sequential(network, head)
-    optimizer = torch.optim.Adam(learner.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
+    optimizer = torch.optim.Adam(
+        learner.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+    )
 
     def loss_of(step: int) -> Tensor:
-        indices = torch.randint(len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step))
+        indices = torch.randint(
+            len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step)
+        )
         student = learner(prepared(take(pixels, indices), KINDS[name], side))
         return F.mse_loss(student, (target[indices] - middle) / unit)
 
-    losses = fit_encoder(learner, optimizer, loss_of, settings.steps, "distilling", progress, stop, saved)
+    losses = fit_encoder(
+        learner, optimizer, loss_of, settings.steps, "distilling", progress, stop, saved
+    )
     learner.eval()
     with torch.no_grad():
         shown = torch.linspace(0, len(pixels) - 1, min(512, len(pixels))).long()
-        student = torch.cat([learner(prepared(take(pixels, part), KINDS[name], side)) for part in shown.split(AT_ONCE)])
+        student = torch.cat(
+            [
+                learner(prepared(take(pixels, part), KINDS[name], side))
+                for part in shown.split(AT_ONCE)
+            ]
+        )
         agreement = F.cosine_similarity(middle + unit * student, target[shown]).mean().item()
     origin = f"distilled from {teacher.backbone.name} in {settings.steps} steps"
     return Distilled(frozen(name, network, origin), losses, agreement)
@@ -98,7 +115,7 @@ def teacher_vectors(
     saved: Checkpoint | None = None,
 ) -> Tensor:
     """What the teacher makes of every image, computed once: (n, features)."""
-    vectors = Rows()
+    vectors = RowBuffer()
     batches = torch.arange(len(pixels)).split(AT_ONCE)
     for indices in progress.track(batches, len(batches), "asking the teacher"):
         if stop():

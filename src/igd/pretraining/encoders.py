@@ -1,4 +1,6 @@
-"""Encoders of one's own: a ResNet18 that was distilled or learnt by contrast, as a file that `--pretrain FILE` takes."""
+"""Encoders of one's own: a ResNet18 that was distilled or learnt by contrast, as a file that
+`--pretrain FILE` takes.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from igd.backbones.architectures import KINDS, Backbone, prepared
+from igd.backbones.weights import build_backbone, identity
 from igd.errors import UserError
-from igd.method.em import generator
-from igd.method.networks import measure_statistics, normalise_by_batch
-from igd.pretraining.backbones import KINDS, Backbone, prepared
-from igd.pretraining.weights import build_backbone, identity
-from igd.tensorfiles import read_tensors, write_tensors
+from igd.files.tensors import read_tensors, write_tensors
+from igd.method.resnet import measure_statistics, normalise_by_batch
+from igd.rng import generator
 from igd.version import __version__
 
 FORMAT = 1
@@ -25,8 +27,12 @@ def kind_for(side: int, narrow: bool) -> str:
     return f"resnet18{'' if side > 64 else '_small'}{'_narrow' if narrow else ''}"
 
 
-def fresh_encoder(side: int, narrow: bool, first: Tensor, seed: int, purpose: str) -> tuple[str, nn.Module]:
-    """The name and network of an encoder with random weights, its normalisation measured on these 8-bit images."""
+def fresh_encoder(
+    side: int, narrow: bool, first: Tensor, seed: int, purpose: str
+) -> tuple[str, nn.Module]:
+    """The name and network of an encoder with random weights, its normalisation measured on these
+    8-bit images.
+    """
     name = kind_for(side, narrow)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(generator(seed, purpose).initial_seed())

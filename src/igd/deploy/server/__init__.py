@@ -1,14 +1,16 @@
 """HTTP API and page: `igd serve`.
 
-settings  what whoever starts the server decides
-refusals  an answer that is no result: status, reason, way out
-uploads   images out of a request's body, no more of it than is accepted
-scorer    one thread that scores; what arrives while it is busy is scored together
-service   models, places and threads; from uploads to predictions
-answers   what is said about an image and about a model, and its pictures
-routes    the HTTP API
-guard     what surrounds every request: token, headers, figures, a line of log
-figures   counters and histograms for Prometheus
-running   listening, loading, draining
-page/     what people look at
+app          routes, page and middleware around one service
+routes       the HTTP API
+schemas      the fields of its JSON responses
+responses    predictions as such responses, maps as PNG
+http_errors  requests that are refused: status, reason, way out
+uploads      images out of a request's body, no more of it than is accepted
+service      models, admission and threads; from uploads to predictions
+scorer       one thread that scores; what arrives while it is busy is scored together
+middleware   what surrounds every request: token, headers, metrics, a line of log
+prometheus   the counters and histograms of /metrics
+lifecycle    listening, loading, draining
+settings     the limits that whoever starts the server decides
+page/        what people look at
 """

@@ -1,4 +1,4 @@
-"""The application: routes, page and guard around one service."""
+"""The application: routes, page and middleware around one service."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 
-from igd.deploy.server.guard import GONE, Guard
-from igd.deploy.server.refusals import Refused
+from igd.deploy.server.http_errors import RequestError
+from igd.deploy.server.middleware import GONE, GuardMiddleware
 from igd.deploy.server.routes import router
 from igd.deploy.server.service import Service
 from igd.version import __version__
 
-PAGE = ("index.html", "page.css", "page.js", "camera.js", "cards.js", "server.js", "verdicts.js", "icon.svg")
+PAGE = (
+    "index.html",
+    "page.css",
+    "page.js",
+    "camera.js",
+    "cards.js",
+    "server.js",
+    "verdicts.js",
+    "icon.svg",
+)
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -41,11 +50,16 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(router)
     for name in PAGE:
-        app.add_api_route(f"/{name.removeprefix('index.html')}", _page(name), methods=["GET", "HEAD"], include_in_schema=False)
-    app.add_exception_handler(Refused, _refused)
+        app.add_api_route(
+            f"/{name.removeprefix('index.html')}",
+            _page(name),
+            methods=["GET", "HEAD"],
+            include_in_schema=False,
+        )
+    app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_middleware(Guard, service=service)
+    app.add_middleware(GuardMiddleware, service=service)
     return app
 
 
@@ -59,8 +73,8 @@ def _page(name: str) -> Callable[[], Awaitable[Response]]:
     return page
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+async def _request_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
     return JSONResponse({"detail": error.detail}, error.status, error.headers)
 
 

@@ -11,17 +11,25 @@ from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 
-from igd.deploy.server.answers import MapKind, Models, Problem, Scores, State, about_image, about_model, accepted_rate, picture
-from igd.deploy.server.refusals import Refused
+from igd.deploy.server.http_errors import RequestError
+from igd.deploy.server.prometheus import CONTENT_TYPE
+from igd.deploy.server.responses import accepted_rate, image_response, map_png, model_response
+from igd.deploy.server.schemas import (
+    ErrorResponse,
+    MapKind,
+    ModelList,
+    ScoreResponse,
+    StateResponse,
+)
 from igd.deploy.server.service import Service
 from igd.deploy.server.uploads import discard, receive
-from igd.judging import Judge, Prediction
+from igd.inference.predictor import Prediction, Predictor
 
 Result = TypeVar("Result")
 router = APIRouter()
 TOO_SLOW = 408
 
-REFUSALS = {
+ERRORS = {
     401: "the token is missing or wrong",
     404: "there is no such model",
     408: "the images came too slowly",
@@ -35,80 +43,113 @@ REFUSALS = {
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 FILES = {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
 MULTIPART = {"schema": {"type": "object", "required": ["images"], "properties": {"images": FILES}}}
-BODY = {"required": True, "content": {"multipart/form-data": MULTIPART, "application/octet-stream": BINARY, "image/*": BINARY}}
+BODY = {
+    "required": True,
+    "content": {
+        "multipart/form-data": MULTIPART,
+        "application/octet-stream": BINARY,
+        "image/*": BINARY,
+    },
+}
 # Said here, checked by the guard, before anything of a request is looked at.
-TOKEN = Security(HTTPBearer(auto_error=False, description="where the server was started with a token"))
-FIGURES = ("score", "p_value", "is_anomalous", "threshold")  # of an image, in the headers of its picture
+TOKEN = Security(
+    HTTPBearer(auto_error=False, description="where the server was started with a token")
+)
+# Of an image, in the headers of its picture.
+HEADER_FIELDS = ("score", "p_value", "is_anomalous", "threshold")
 
 
-def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": Problem, "description": REFUSALS[status]} for status in statuses}
+def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorResponse, "description": ERRORS[status]} for status in statuses}
 
 
 @router.post(
     "/v1/models/{name}/score",
-    response_model=Scores,
-    responses={200: {"content": {"image/png": BINARY}}, **_refusals(*REFUSALS)},
+    response_model=ScoreResponse,
+    responses={200: {"content": {"image/png": BINARY}}, **_error_responses(*ERRORS)},
     openapi_extra={"requestBody": BODY},
     dependencies=[TOKEN],
-    summary="Judge images",
+    summary="Score images",
 )
 async def score(
     request: Request,
     name: str,
-    max_false_alarms: Annotated[float | None, Query(gt=0, lt=1, description="accepted share of false alarms")] = None,
-    map: Annotated[MapKind | None, Query(description="picture of each map to send along, base64")] = None,
+    max_false_alarms: Annotated[
+        float | None, Query(gt=0, lt=1, description="accepted share of false alarms")
+    ] = None,
+    map: Annotated[
+        MapKind | None, Query(description="picture of each map to send along, base64")
+    ] = None,
 ) -> Any:
-    """One or more images as multipart files, or one as the body itself. With `Accept: image/png` and one image, the answer
-    is the picture that `map` names (default: overlay), and its headers say the rest.
+    """One or more images as multipart files, or one as the body itself. With `Accept: image/png`
+    and one image, the answer is the picture that `map` names (default: overlay), and its headers
+    say the rest.
     """
     service: Service = request.app.state.service
     try:
-        judge = service.judge(name)
-        rate = accepted_rate(judge, max_false_alarms)
+        predictor = service.predictor(name)
+        rate = accepted_rate(predictor, max_false_alarms)
         with service.admitted() as admit:  # before anything of the body is read
             if _wants_picture(request):
-                (prediction,) = await _predictions(request, service, name, admit, 1, map in (None, "overlay"))
-                return await service.in_thread(partial(_as_picture, judge, prediction, rate, map or "overlay"))
-            predictions = await _predictions(request, service, name, admit, service.settings.queue, map == "overlay")
-            answers = (service.in_thread(partial(about_image, judge, each, rate, map)) for each in predictions)
-            return Scores(model=name, max_false_alarms=rate, images=await asyncio.gather(*answers))
-    except Refused as refusal:
-        if refusal.status != TOO_SLOW:  # who is not waited for again
+                (prediction,) = await _predictions(
+                    request, service, name, admit, 1, map in (None, "overlay")
+                )
+                return await service.in_thread(
+                    partial(_as_picture, predictor, prediction, rate, map or "overlay")
+                )
+            predictions = await _predictions(
+                request, service, name, admit, service.settings.queue, map == "overlay"
+            )
+            responses = (
+                service.in_thread(partial(image_response, predictor, each, rate, map))
+                for each in predictions
+            )
+            return ScoreResponse(
+                model=name, max_false_alarms=rate, images=await asyncio.gather(*responses)
+            )
+    except RequestError as error:
+        if error.status != TOO_SLOW:  # who is not waited for again
             await discard(request, service.settings.max_bytes)
         raise
 
 
-@router.get("/v1/models", responses=_refusals(401, 503), dependencies=[TOKEN], summary="The models and what they promise")
-async def models(request: Request) -> Models:
+@router.get(
+    "/v1/models",
+    responses=_error_responses(401, 503),
+    dependencies=[TOKEN],
+    summary="The models and what they promise",
+)
+async def models(request: Request) -> ModelList:
     service: Service = request.app.state.service
     service.check_ready()
-    listed = [about_model(name, judge) for name, judge in service.judges.items()]
-    return Models(models=listed, max_bytes=service.settings.max_bytes, max_pixels=service.settings.max_pixels)
+    listed = [model_response(name, predictor) for name, predictor in service.predictors.items()]
+    return ModelList(
+        models=listed, max_bytes=service.settings.max_bytes, max_pixels=service.settings.max_pixels
+    )
 
 
 @router.get("/healthz", summary="Is the process alive?")
-async def healthz() -> State:
-    return State(status="alive")
+async def healthz() -> StateResponse:
+    return StateResponse(status="alive")
 
 
-@router.get("/readyz", responses=_refusals(503), summary="Can images be sent?")
-async def readyz(request: Request) -> State:
+@router.get("/readyz", responses=_error_responses(503), summary="Can images be sent?")
+async def readyz(request: Request) -> StateResponse:
     service: Service = request.app.state.service
     service.check_ready()
-    return State(status=service.state)
+    return StateResponse(status=service.state)
 
 
 @router.get(
     "/metrics",
     response_class=PlainTextResponse,
-    responses=_refusals(401),
+    responses=_error_responses(401),
     dependencies=[TOKEN],
-    summary="Figures for Prometheus",
+    summary="Metrics for Prometheus",
 )
-async def metrics(request: Request) -> PlainTextResponse:
+async def metrics(request: Request) -> Response:
     service: Service = request.app.state.service
-    return PlainTextResponse(service.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE)
 
 
 def _wants_picture(request: Request) -> bool:
@@ -117,20 +158,38 @@ def _wants_picture(request: Request) -> bool:
 
 
 async def _predictions(
-    request: Request, service: Service, model: str, admit: Callable[[int], None], most: int, keep_images: bool
+    request: Request,
+    service: Service,
+    model: str,
+    admit: Callable[..., None],
+    most: int,
+    keep_images: bool,
 ) -> list[Prediction]:
-    """What the model says about the images of a request, which came in time, fit into the queue and were scored in time."""
-    uploads = await _in_time(service, receive(request, service.settings.max_bytes, service.settings.queue), TOO_SLOW)
+    """What the model says about the images of a request, which came in time, fit into the queue and
+    were scored in time.
+    """
+    uploads = await _in_time(
+        service, receive(request, service.settings.max_bytes, service.settings.queue), TOO_SLOW
+    )
     if len(uploads) > most:
-        raise Refused(422, f"an answer as image/png shows one image, and there are {len(uploads)}; accept application/json")
-    admit(len(uploads) - 1)
+        raise RequestError(
+            422,
+            f"an answer as image/png shows one image, and there are {len(uploads)}; accept "
+            f"application/json",
+        )
+    admit(len(uploads) - 1, await service.claimed_pixels(uploads))  # before any is decoded
     return await _in_time(service, service.score(model, uploads, keep_images), 504)
 
 
-def _as_picture(judge: Judge, prediction: Prediction, rate: float, kind: MapKind) -> Response:
-    about = about_image(judge, prediction, rate, None)
-    figures = {f"igd-{figure.replace('_', '-')}": str(getattr(about, figure)).lower() for figure in FIGURES}
-    return Response(picture(judge, prediction, kind), media_type="image/png", headers=figures)
+def _as_picture(
+    predictor: Predictor, prediction: Prediction, rate: float, kind: MapKind
+) -> Response:
+    response = image_response(predictor, prediction, rate, None)
+    headers = {
+        f"igd-{field.replace('_', '-')}": str(getattr(response, field)).lower()
+        for field in HEADER_FIELDS
+    }
+    return Response(map_png(predictor, prediction, kind), media_type="image/png", headers=headers)
 
 
 async def _in_time(service: Service, work: Awaitable[Result], status: int) -> Result:
@@ -138,4 +197,6 @@ async def _in_time(service: Service, work: Awaitable[Result], status: int) -> Re
         return await asyncio.wait_for(work, service.settings.timeout)
     except asyncio.TimeoutError:
         slow = "the images did not arrive" if status == TOO_SLOW else "the images were not scored"
-        raise Refused(status, f"{slow} within {service.settings.timeout:g} seconds; send fewer, or later") from None
+        raise RequestError(
+            status, f"{slow} within {service.settings.timeout:g} seconds; send fewer, or later"
+        ) from None

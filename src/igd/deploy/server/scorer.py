@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from igd.judging import Judge, Prediction, Readable
-from igd.timing import Timing
+from igd.inference.predictor import DecodedImage, Prediction, Predictor, Timing
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """An image that waits to be judged by a model."""
+    """An image that waits for a model's prediction."""
 
-    judge: Judge
-    readable: Readable
+    predictor: Predictor
+    name: str
+    image: DecodedImage
     prediction: Future[Prediction] = field(default_factory=Future)
 
 
@@ -59,9 +59,14 @@ class Scorer:
         while jobs := self._next():
             try:
                 self.on_batch(len(jobs))
-                for job, prediction in zip(jobs, jobs[0].judge.scored([job.readable for job in jobs], Timing()), strict=True):
+                images = [(job.name, job.image) for job in jobs]
+                for job, prediction in zip(
+                    jobs, jobs[0].predictor.predicted(images, Timing()), strict=True
+                ):
+                    assert isinstance(prediction, Prediction)
                     job.prediction.set_result(prediction)
-            except Exception as error:  # of whatever the model runs in, out of memory among them; the server lives on
+            # Of whatever the model runs in, out of memory among them; the server lives on.
+            except Exception as error:
                 for job in jobs:
                     if not job.prediction.done():
                         job.prediction.set_exception(error)
@@ -73,9 +78,13 @@ class Scorer:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
                 if not self._waiting:
                     return []
-                judge = self._waiting[0].judge
-                jobs = [job for job in self._waiting if job.judge is judge][: min(self.batch, judge.batch_)]
+                predictor = self._waiting[0].predictor
+                jobs = [job for job in self._waiting if job.predictor is predictor][
+                    : min(self.batch, predictor.batch_)
+                ]
                 for job in jobs:
                     self._waiting.remove(job)
-                if running := [job for job in jobs if job.prediction.set_running_or_notify_cancel()]:
+                if running := [
+                    job for job in jobs if job.prediction.set_running_or_notify_cancel()
+                ]:
                     return running

@@ -1,4 +1,4 @@
-"""Models, places and threads: from uploads to predictions."""
+"""Models, admission and threads: from uploads to predictions."""
 
 from __future__ import annotations
 
@@ -6,38 +6,48 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar
 
-from igd.data.images import DECODERS, FORMATS, TooManyPixels, UnreadableImage, decode_image
-from igd.deploy.server.figures import Figures
-from igd.deploy.server.refusals import Refused, busy, unavailable
+from igd.cpu import DECODERS
+from igd.data.decoding import (
+    FORMATS,
+    TooManyPixels,
+    UnreadableImage,
+    claimed_pixels,
+    decode_image,
+)
+from igd.deploy.server.http_errors import RequestError, service_unavailable, too_many_requests
+from igd.deploy.server.prometheus import ServerMetrics
 from igd.deploy.server.scorer import Job, Scorer
 from igd.deploy.server.settings import Settings
 from igd.deploy.server.uploads import Upload
 from igd.errors import UserError
-from igd.judging import Judge, Prediction
+from igd.inference.predictor import Prediction, Predictor
 
 Result = TypeVar("Result")
+# Times the pixels that an image may have: a picture of few bytes may claim all of them.
+IN_A_REQUEST, AT_ONCE = 4, 8
 
 
 class Service:
-    """What the routes ask. All but the work of its threads happens on the event loop, so that counting needs no lock."""
+    """What the routes ask. All but the work of its threads happens on the event loop, so that
+    counting needs no lock.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.state: Literal["loading", "ready", "draining"] = "loading"
-        self.judges: Mapping[str, Judge] = {}
-        self.figures = Figures()
-        self.taken = 0  # places: images that were admitted and are not answered yet
-        self._scorer = Scorer(settings.batch, self.figures.batch)
+        self.predictors: Mapping[str, Predictor] = {}
+        self.metrics = ServerMetrics(waiting=lambda: self._scorer.waiting)
+        self.pixels = 0  # of images that were admitted and are not answered yet
+        self.in_flight = 0  # images that were admitted and are not answered yet
+        self._scorer = Scorer(settings.batch, self.metrics.batch)
         self._threads = ThreadPoolExecutor(DECODERS, thread_name_prefix="decoder")
-        self.figures.waiting = lambda: self._scorer.waiting
 
-    def open(self, judges: Mapping[str, Judge]) -> None:
+    def open(self, predictors: Mapping[str, Predictor]) -> None:
         """Serve these models from now on."""
-        self.judges = judges
+        self.predictors = predictors
         if self.state == "loading":
             self.state = "ready"
 
@@ -51,68 +61,105 @@ class Service:
 
     def check_ready(self) -> None:
         if self.state == "loading":
-            raise unavailable("the models are being loaded; ask again in a moment")
+            raise service_unavailable("the models are being loaded; ask again in a moment")
         if self.state == "draining":
-            raise unavailable("the server is being stopped; ask again when it is back")
+            raise service_unavailable("the server is being stopped; ask again when it is back")
 
-    def judge(self, name: str) -> Judge:
+    def predictor(self, name: str) -> Predictor:
         """The model of this name."""
         self.check_ready()
-        if name not in self.judges:
-            raise Refused(404, f"there is no model '{name}'; there are: {', '.join(sorted(self.judges))}")
-        return self.judges[name]
+        if name not in self.predictors:
+            raise RequestError(
+                404, f"there is no model '{name}'; there are: {', '.join(sorted(self.predictors))}"
+            )
+        return self.predictors[name]
 
     @contextmanager
-    def admitted(self) -> Iterator[Callable[[int], None]]:
-        """A place for the first image of a request, and a way to take more for its further ones; all are given back."""
-        own = 0
+    def admitted(self) -> Iterator[Callable[..., None]]:
+        """Room in the queue for the first image of a request, and a way to ask for more; all of it
+        is given back.
+        """
+        own = own_pixels = 0
+        a_request, at_once = (n * self.settings.max_pixels for n in (IN_A_REQUEST, AT_ONCE))
 
-        def admit(images: int) -> None:
-            nonlocal own
-            if self.taken + images > self.settings.queue:
-                raise busy(
-                    f"{self.taken} images are waiting already, of at most {self.settings.queue}; send again in a moment"
+        def admit(images: int, pixels: int = 0) -> None:
+            nonlocal own, own_pixels
+            if pixels > a_request:
+                raise RequestError(
+                    413,
+                    f"the images have {pixels:,} pixels together, and {a_request:,} are accepted "
+                    f"in a request; send fewer at once",
                 )
-            self.taken += images
+            if self.pixels + pixels > at_once:
+                raise too_many_requests(
+                    "images of too many pixels are waiting already; send again in a moment"
+                )
+            self.pixels += pixels
+            own_pixels += pixels
+            if self.in_flight + images > self.settings.queue:
+                raise too_many_requests(
+                    f"{self.in_flight} images are waiting already, of at most "
+                    f"{self.settings.queue}; send again in a moment"
+                )
+            self.in_flight += images
             own += images
 
         admit(1)
         try:
             yield admit
         finally:
-            self.taken -= own
+            self.in_flight -= own
+            self.pixels -= own_pixels
+
+    async def claimed_pixels(self, uploads: Sequence[Upload]) -> int:
+        """How many pixels the headers of images claim together; nothing is decoded."""
+        return await self.in_thread(partial(_claimed_pixels, uploads))
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
         """Decoding and encoding, which would hold up the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def score(self, model: str, uploads: Sequence[Upload], keep_images: bool) -> list[Prediction]:
-        """Decode and judge images; all of them or, with the reason, none."""
-        judge = self.judges[model]
-        preparing = (self.in_thread(partial(self._prepare, judge, upload, keep_images)) for upload in uploads)
+    async def score(
+        self, model: str, uploads: Sequence[Upload], keep_images: bool
+    ) -> list[Prediction]:
+        """Decode and score images; all of them or, with the reason, none."""
+        predictor = self.predictors[model]
+        preparing = (
+            self.in_thread(partial(self._prepare, predictor, upload, keep_images))
+            for upload in uploads
+        )
         jobs = await asyncio.gather(*preparing)
         self._scorer.submit(jobs)
         try:
-            judged = await asyncio.gather(*(asyncio.wrap_future(job.prediction) for job in jobs))
+            predicted = await asyncio.gather(*(asyncio.wrap_future(job.prediction) for job in jobs))
         except asyncio.CancelledError:  # nobody waits any more
             self._scorer.withdraw(jobs)
             raise
         except Exception as error:
-            raise unavailable(
-                f"the model failed ({type(error).__name__}: {error}); if it does so again, restart it"
+            raise service_unavailable(
+                f"the model failed ({type(error).__name__}: {error}); if it does so again, "
+                f"restart it"
             ) from error
-        self.figures.scored(model, len(judged))
-        return [replace(prediction, name=upload.name) for prediction, upload in zip(judged, uploads, strict=True)]
+        self.metrics.scored(model, len(predicted))
+        return predicted
 
-    def _prepare(self, judge: Judge, upload: Upload, keep_image: bool) -> Job:
+    def _prepare(self, predictor: Predictor, upload: Upload, keep_image: bool) -> Job:
         try:
             with upload.file as file:
                 image = decode_image(file, upload.name, self.settings.max_pixels, FORMATS)  # type: ignore[arg-type]
         except TooManyPixels as error:
-            raise Refused(413, f"{error}; send a smaller picture") from None
+            raise RequestError(413, f"{error}; send a smaller picture") from None
         except UnreadableImage as error:
-            raise Refused(415, f"{error}; send PNG, JPEG, TIFF, BMP or WebP") from None
+            raise RequestError(415, f"{error}; send PNG, JPEG, TIFF, BMP or WebP") from None
         try:
-            return Job(judge, judge.prepared(upload.name, image, keep_image))
+            return Job(predictor, upload.name, predictor.decoded(upload.name, image, keep_image))
         except UserError as error:
-            raise Refused(422, str(error)) from None
+            raise RequestError(422, str(error)) from None
+
+
+def _claimed_pixels(uploads: Sequence[Upload]) -> int:
+    total = 0
+    for upload in uploads:
+        total += claimed_pixels(upload.file, FORMATS)  # type: ignore[arg-type]
+        upload.file.seek(0)
+    return total

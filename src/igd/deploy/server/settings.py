@@ -1,4 +1,4 @@
-"""What whoever starts the server decides."""
+"""The limits that whoever starts the server decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ class Settings:
     """The server's limits; every number has a flag of the same name."""
 
     token: str | None = None  # that requests must carry; None: anyone who reaches the port may ask
-    hosts: tuple[str, ...] = ()  # names that requests may ask for, so that no web page can forge one; none: any
+    hosts: tuple[
+        str, ...
+    ] = ()  # names that requests may ask for, so that no web page can forge one; none: any
     max_bytes: int = 50_000_000  # of a request's body
     max_pixels: int = 25_000_000  # of an image
     queue: int = 64  # images that are waiting or being scored; further ones are refused
@@ -23,6 +25,12 @@ class Settings:
         for each in fields(self):
             value = getattr(self, each.name)
             if each.type in ("int", "float") and not 0 < value < float("inf"):
-                raise UserError(f"--{each.name.replace('_', '-')} is {value}; it must be a positive number")
-        if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
-            raise UserError("the token must be visible ASCII characters on one line, as it travels in a header")
+                raise UserError(
+                    f"--{each.name.replace('_', '-')} is {value}; it must be a positive number"
+                )
+        if self.token is not None and not (
+            self.token.isascii() and self.token.isprintable() and self.token
+        ):
+            raise UserError(
+                "the token must be visible ASCII characters on one line, as it travels in a header"
+            )

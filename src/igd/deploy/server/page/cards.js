@@ -1,4 +1,4 @@
-// One image as a card: its picture, heat map and boxes, and the verdict in words.
+// One image as a card: its picture, anomaly map and boxes, and the verdict in words.
 
 import { isAnomalous, meaningOf, position, wordOf } from "./verdicts.js";
 
@@ -13,7 +13,7 @@ export class Card {
     this.find(".name").textContent = file.name;
     this.find(".again").addEventListener("click", tryAgain);
     this.find(".opacity input").addEventListener("input", (event) => {
-      this.find(".heat").style.opacity = event.target.value / 100;
+      this.find(".anomaly-map").style.opacity = event.target.value / 100;
     });
     const photo = this.find(".photo");
     photo.addEventListener("load", () => photo.classList.toggle("tiny", Math.max(photo.naturalWidth, photo.naturalHeight) < TINY));
@@ -24,7 +24,7 @@ export class Card {
   }
 
   wait() {
-    this.become("waiting", "…", "Judging …");
+    this.become("waiting", "…", "Scoring …");
     this.find(".meaning").textContent = "";
     this.find(".again").hidden = true;
   }
@@ -34,9 +34,9 @@ export class Card {
     this.model = model;
     const separate = await this.displayable;
     this.find(".opacity").hidden = !separate;
-    const picture = this.find(separate ? ".heat" : ".photo");
+    const picture = this.find(separate ? ".anomaly-map" : ".photo");
     picture.src = `data:image/png;base64,${result.map}`;
-    picture.alt = `${result.name}, ${separate ? "heat map" : "with its heat map"}`;
+    picture.alt = `${result.name}, ${separate ? "anomaly map" : "with its anomaly map"}`;
     this.find(".picture").style.aspectRatio = `${result.width} / ${result.height}`;
     this.find(".score").textContent = result.score.toFixed(3);
     this.find(".p-value").textContent = result.p_value.toFixed(3);
@@ -51,7 +51,7 @@ export class Card {
     this.find(".again").hidden = false;
   }
 
-  judge(rate) {
+  decide(rate) {
     if (!this.result) return;
     const anomalous = isAnomalous(this.result.p_value, rate, this.model);
     this.become(anomalous ? "anomalous" : "normal", anomalous ? "!" : "✓", wordOf(anomalous));

@@ -66,7 +66,7 @@ function accept(rate) {
   element("rate-value").textContent = percent(rate);
   element("rate").setAttribute("aria-valuetext", percent(rate));
   element("rate-meaning").textContent = `At most ${sharePhrase(rate, "raise")} an alarm. Fewer false alarms, more defects missed.`;
-  for (const card of state.cards) card.judge(rate);
+  for (const card of state.cards) card.decide(rate);
   summarise();
 }
 
@@ -96,7 +96,7 @@ async function next() {
     if (file.size > state.limits.max_bytes) throw new Error(tooLarge(file));
     const result = await score(model.name, file, (await card.displayable) ? "layer" : "overlay");
     await card.show(result, model);
-    card.judge(state.rate);
+    card.decide(state.rate);
     state.history.unshift({ time: new Date(), model, result });
     element("history").hidden = false;
     summarise(`${result.name}: ${wordOf(isAnomalous(result.p_value, state.rate, model)).toLowerCase()}. `);

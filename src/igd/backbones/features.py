@@ -1,0 +1,146 @@
+"""What a frozen backbone makes of images: one pass for every scale that reads it, kept, if wanted,
+in a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from igd.backbones.architectures import Backbone, View, prepared
+from igd.backbones.feature_cache import FeatureCache
+from igd.backbones.graph import FrozenGraph
+
+# In what the last block knows of objects, from colour photographs, against the shapes that earlier
+# ones see; where the images are grey, the other way round.
+TRUST = 2.0
+SMALL_LIMIT = 64  # pixels a side of small images
+PIXELS_AT_ONCE = 8 * 320 * 320  # of the backbone's input: more would leave the processor's caches
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a frozen backbone makes of a batch of images."""
+
+    maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
+    vector: Tensor | None  # (b, features), where asked for
+    fine: tuple[int, ...] = ()  # the numbers of the maps at 1/16 of the image's side
+
+    def __getitem__(self, images: slice) -> Features:
+        maps = [each[images] for each in self.maps]
+        return replace(self, maps=maps, vector=None if self.vector is None else self.vector[images])
+
+
+class FrozenBackbone:
+    """A backbone as a detector uses it: 8-bit pixels in, features of some blocks out."""
+
+    def __init__(
+        self, backbone: Backbone, side: int, blocks: tuple[int, ...], vector: bool
+    ) -> None:
+        self.backbone = backbone if vector else backbone.up_to(max(blocks))
+        self.side, self.blocks, self.vector = side, blocks, vector
+        fine = self.backbone.kind.fine_blocks
+        self.fine = tuple(number for number, block in enumerate(blocks) if block in fine)
+        self.shown = tuple(sorted({*blocks, *self._vector_blocks}))
+        self.view = View(self.backbone.network, self.shown, vector)
+        self.graph = FrozenGraph(self.view)
+        self.cache: FeatureCache | None = None
+
+    def __call__(self, pixels: Tensor, cache: bool = True) -> Features:
+        """Features of images (b, channels, h, w); those of images that nobody will show again need
+        not be cached.
+        """
+        outputs = (
+            self.cache(pixels, self._outputs) if self.cache and cache else self._outputs(pixels)
+        )
+        return self._features(outputs, colour=pixels.shape[1] == 3)
+
+    def traced(self, pixels: Tensor) -> Features:
+        """The same in PyTorch and in one piece: what export traces."""
+        outputs = self.view(prepared(pixels, self.backbone.kind, self.side))
+        return self._features(self._pooled(outputs), colour=pixels.shape[1] == 3)
+
+    def _outputs(self, pixels: Tensor) -> list[Tensor]:
+        batch = max(1, PIXELS_AT_ONCE // self.side**2)
+        batches = [
+            self._pooled(self.graph(prepared(part, self.backbone.kind, self.side)))
+            for part in pixels.split(batch)
+        ]
+        return [torch.cat(part) for part in zip(*batches, strict=True)]
+
+    def _pooled(self, outputs: list[Tensor]) -> list[Tensor]:
+        """The maps asked for, the quarters of those that the vector is made of, and its last
+        part.
+        """
+        shown = dict(zip(self.shown, outputs, strict=False))
+        quarters = [
+            F.adaptive_avg_pool2d(shown[block], 2).flatten(1) for block in self._vector_blocks
+        ]
+        return [*(shown[block] for block in self.blocks), *quarters, *outputs[len(self.shown) :]]
+
+    def _features(self, outputs: list[Tensor], colour: bool) -> Features:
+        maps, parts = (
+            outputs[: len(self.blocks)],
+            [F.normalize(part, dim=1) for part in outputs[len(self.blocks) :]],
+        )
+        if len(parts) > 1:
+            parts[-1] = parts[-1] * (TRUST if colour else 1 / TRUST)
+        return Features(maps, torch.cat(parts, dim=1) if parts else None, self.fine)
+
+    @property
+    def _vector_blocks(self) -> tuple[int, ...]:
+        return self.backbone.kind.vector_blocks if self.vector else ()
+
+    def cache_in(self, folder: Path) -> None:
+        """Keep features in a file there, and compute none that are in that file."""
+        self.cache = FeatureCache(folder, self.described)
+
+    @property
+    def patch_features(self) -> int:
+        """Length of the vectors that `patch_features` makes of its maps."""
+        return sum(self.backbone.channels[self.blocks[number]] for number in self.fine)
+
+    def parameters(self) -> dict[str, Tensor]:
+        """The parameters that its output depends on, and no others."""
+        return self.backbone.network.state_dict()
+
+    @property
+    def described(self) -> dict[str, object]:
+        """All that its output depends on, beside the pixels."""
+        return {
+            "backbone": self.backbone.name,
+            "weights": self.backbone.identity,
+            "side": self.side,
+            "blocks": list(self.blocks),
+            "vector": self.vector,
+        }
+
+
+def input_side(side: int, backbone: Backbone) -> int:
+    """Side of the images that a backbone is shown; one trained on ImageNet's large images gets
+    small ones enlarged.
+    """
+    if not backbone.kind.magnified:
+        return side
+    return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
+
+
+def patch_features(maps: list[Tensor], rows: int, columns: int, margin: int) -> Tensor:
+    """One vector for each of the overlapping patches of an image, from feature maps of the whole:
+    (b, rows, columns, f).
+
+    Patches are twice as long as the distance between them, so each covers 2x2 cells of a grid with
+    one row and column more. With a margin, the cells at the image's edge stand for those beyond it.
+    """
+    cells = [
+        F.interpolate(each, (rows - 2 * margin + 1, columns - 2 * margin + 1), mode="bilinear")
+        for each in maps
+    ]
+    together = torch.cat([F.normalize(each, dim=1) for each in cells], dim=1)
+    if margin:
+        together = F.pad(together, [margin] * 4, mode="replicate")
+    return F.avg_pool2d(together, 2, 1).permute(0, 2, 3, 1)

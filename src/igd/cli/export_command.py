@@ -1,0 +1,70 @@
+"""`igd export`: a model as an ONNX file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from igd.cli.common import DONE, add_command, progress_of
+
+
+def add(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "export",
+        run,
+        "write a model as ONNX, checked against it",
+        "igd export parts.igd parts.onnx",
+    )
+    command.add_argument("model", type=Path, help="a model file")
+    command.add_argument("output", type=Path, help="the .onnx file to write")
+    command.add_argument(
+        "--check",
+        type=Path,
+        metavar="FOLDER",
+        help="images to compare both on (default: held-out ones that the model keeps)",
+    )
+    command.add_argument(
+        "--int8", action="store_true", help="convolutions in 8-bit integers: smaller, less exact"
+    )
+    command.add_argument(
+        "--tolerance",
+        type=float,
+        help="largest difference of scores and maps (default: 0.001; with --int8 0.1)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from igd.data.sources import as_source
+    from igd.deploy.export import export
+    from igd.detector import IGD
+    from igd.inference.predictor import stack
+
+    detector = IGD.load(options.model)
+    images = None
+    if options.check:
+        source = as_source(options.check)
+        images = stack([detector.square(source.read(number)) for number in range(len(source))])
+    parity = export(
+        detector,
+        options.output,
+        images=images,
+        int8=options.int8,
+        tolerance=options.tolerance,
+        progress=progress_of(options),
+    )
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "file": str(options.output),
+                    "bytes": options.output.stat().st_size,
+                    **parity.to_json(),
+                }
+            )
+        )
+    else:
+        print(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB; {parity}")
+    return DONE

@@ -1,0 +1,52 @@
+"""How `igd benchmark run` shows a grid of runs: a bar, and a line for each run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from igd.benchmark.grid import GridStatus
+    from igd.benchmark.run_store import Record
+
+
+class GridBar:
+    """Shows how the grid is going: a bar on standard error, and a line for each run that failed."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.json, self.quiet = options.json, options.quiet
+
+    def __enter__(self) -> GridBar:
+        from tqdm import tqdm
+
+        form = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs [{elapsed}{postfix}]"
+        self.bar = tqdm(
+            desc="benchmark", disable=self.quiet, dynamic_ncols=True, bar_format=form, mininterval=1
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def watch(self, status: GridStatus) -> None:
+        seconds = status.seconds_left
+        left = "" if seconds is None else f"about {self.bar.format_interval(seconds)} left; "
+        self.bar.total, self.bar.n = status.total, status.done
+        self.bar.set_postfix_str(left + "; ".join(status.at_work), refresh=False)
+        self.bar.update(0)
+
+    def ended(self, record: Record) -> None:
+        if record.error:
+            self.bar.write(failure_line(record), file=sys.stderr)
+        if self.json:
+            print(json.dumps(run_line(record)), flush=True)
+
+
+def failure_line(record: Record) -> str:
+    return f"igd: failed: {record.run.described}: {(record.error or '').splitlines()[0]}"
+
+
+def run_line(record: Record) -> dict[str, Any]:
+    return {"run": record.run.to_json(), "result": record.result, "error": record.error}

@@ -1,0 +1,151 @@
+"""`igd predict`: score images."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from igd.cli.common import DONE, FAILED, add_command, progress_of, warnings_as_lines
+from igd.errors import UserError
+from igd.text import visible
+
+if TYPE_CHECKING:
+    from igd.inference.predictor import Predictor
+
+MOST_LEFT_OUT = 0.5  # share of unreadable images with which a call still counts as done
+
+
+def add(commands: Any) -> None:
+    command = add_command(
+        commands, "predict", run, "score images", "igd predict parts.igd parts/new --out results/"
+    )
+    command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
+    command.add_argument("images", type=Path, nargs="+", help="image files or folders of them")
+    command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
+    command.add_argument(
+        "--format",
+        choices=("csv", "jsonl"),
+        default="csv",
+        help="of the scores in that folder: scores.csv or scores.jsonl",
+    )
+    command.add_argument(
+        "--maps",
+        choices=("npy", "png16"),
+        help=(
+            "write raw maps to OUT/maps too: float32 .npy, or 16-bit .png in which 0..65535 "
+            "means 0..1"
+        ),
+    )
+    command.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where an earlier call with the same --out ended",
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from igd.deploy.loading import load_predictor
+    from igd.files import locked, make_folder
+
+    if options.resume and not options.out:
+        raise UserError("--resume goes on with the scores of a folder; add --out FOLDER")
+    if options.maps and not options.out:
+        raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    with warnings_as_lines():
+        predictor = load_predictor(options.model)
+    named = _named(options.images, options.out)
+    if not options.out:
+        return _predict(options, predictor, named)
+    with locked(make_folder(options.out) / "scores", "writing to"):
+        return _predict(options, predictor, named)
+
+
+def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
+    from igd.evaluation.results import Results, as_written
+    from igd.inference.predictor import Prediction, Timing
+
+    paths, results = list(named), None
+    if options.out:
+        model = hashlib.sha256(options.model.read_bytes()).hexdigest()
+        results = Results(
+            options.out,
+            predictor,
+            options.format,
+            options.maps,
+            made_from={"model": model},
+            resume=options.resume,
+        )
+        paths = [path for path in paths if as_written(str(path)) not in results.done]
+    failures, timing, started = 0, Timing(), time.perf_counter()
+    predictions = predictor.predictions(
+        paths, progress=progress_of(options), timing=timing, keep_images=bool(results)
+    )
+    for path, prediction in zip(paths, predictions, strict=True):
+        if not isinstance(prediction, Prediction):
+            if options.strict:
+                raise prediction
+            failures += 1
+            print(f"igd: left out: {visible(prediction)}", file=sys.stderr)
+            continue
+        row = {name: getattr(prediction, name) for name in ("score", "p_value", "is_anomalous")}
+        row = {"path": str(path), **row}
+        if results:
+            results.write(named[path], row, prediction)
+        if options.json:
+            print(json.dumps(row), flush=True)
+        elif not results:
+            verdict = "ANOMALOUS" if prediction.is_anomalous else "normal"
+            print(
+                f"{verdict:<9}  score {prediction.score:.4f}  p {prediction.p_value:.4f}  "
+                f"{visible(path)}",
+                flush=True,
+            )
+    if options.verbose:
+        print(
+            f"igd: {len(paths)} images in {time.perf_counter() - started:.2f} s: "
+            f"{timing.model:.2f} s in the model; "
+            f"decoding took {timing.decoding:.2f} s of threads beside it",
+            file=sys.stderr,
+        )
+    if paths and failures == len(paths):
+        raise UserError(f"none of the {len(paths)} images could be read")
+    if results and not options.json:
+        print(
+            f"{visible(options.out)}: scores.{options.format} and anomaly maps of "
+            f"{len(named) - failures} images"
+        )
+    if failures:
+        print(f"igd: left out {failures} of {len(paths)} images", file=sys.stderr)
+    return FAILED if failures > MOST_LEFT_OUT * len(paths) else DONE
+
+
+def _named(given: Sequence[Path], out: Path | None) -> dict[Path, str]:
+    """The images of files and folders, without earlier results among them, each with the name of
+    its anomaly map: its path below the folder that holds all of them.
+    """
+    from igd.data.decoding import find_images
+
+    found = dict.fromkeys(
+        path
+        for each in given
+        for path in find_images(each)
+        if out is None or out.resolve() not in path.resolve().parents
+    )
+    folders = [(each if each.is_dir() else each.parent).resolve() for each in given]
+    try:
+        common = Path(os.path.commonpath(folders))
+    except ValueError:  # on several drives
+        common = Path("/")
+    # A link keeps its own name: several may lead to one image.
+    names = (os.path.relpath(path.parent.resolve() / path.name, common) for path in found)
+    return dict(zip(found, names, strict=True))

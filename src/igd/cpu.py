@@ -1,0 +1,52 @@
+"""The cores of this machine, and how work is spread over them."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+DECODERS = 4  # threads; Pillow decodes outside the interpreter's lock
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """How many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads() -> int:
+    """Threads to use: what OMP_NUM_THREADS asks for, else one for every core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) > 0 else cores()
+
+
+def in_parallel(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    size: Callable[[Item], int] = lambda _: 0,
+    most: int = 0,
+) -> Iterator[Result]:
+    """Apply `function` to each item in a few threads; results come in order, and only a few are
+    held at once: as many as have `most` of `size` together, and always one.
+    """
+    with ThreadPoolExecutor(DECODERS) as pool:
+        waiting: deque[tuple[int, Future[Result]]] = deque()
+        held, coming = 0, iter(items)
+        item, weight = next(coming, None), None
+        while item is not None or waiting:
+            while item is not None and len(waiting) < 4 * DECODERS:
+                weight = size(item) if weight is None else weight
+                if waiting and held + weight > most > 0:
+                    break
+                waiting.append((weight, pool.submit(function, item)))
+                held += weight
+                item, weight = next(coming, None), None
+            done, result = waiting.popleft()
+            yield result.result()
+            del result
+            held -= done

@@ -1,0 +1,9 @@
+"""One file a file format, each read as a data set.
+
+folders   plain ones, MVTec's layout, normal/ beside abnormal/
+manifest  a table of paths and labels
+npz       arrays
+idx       MNIST's files
+cifar     CIFAR-10's batches
+medical   Hyper-Kvasir and LAG
+"""

@@ -1,0 +1,134 @@
+"""Images decoded once, to the square that a model reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from igd.cpu import in_parallel
+from igd.data.decoding import DEEP, UnreadableImage
+from igd.data.geometry import Geometry
+from igd.data.sources import Source
+from igd.data.store import HELD, Pixels, Selection, keep_pixels
+from igd.errors import UserError
+from igd.progress import Progress
+
+# Share of a deep file's range; images that use no more of it keep a quarter of the grey levels, or
+# fewer.
+DIM = 0.25
+
+
+@dataclass
+class ImageSet:
+    """Decoded images at the size the model reads."""
+
+    pixels: Pixels  # uint8, (n, channels, side, side)
+    names: list[str]
+    sizes: list[tuple[int, int]]  # width and height of each original
+    skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def subset(self, numbers: Tensor) -> ImageSet:
+        """Some of the images; their pixels are not copied."""
+        return ImageSet(
+            Selection(self.pixels, numbers),
+            [self.names[n] for n in numbers],
+            [self.sizes[n] for n in numbers],
+        )
+
+
+def decode(
+    source: Source,
+    geometry: Geometry,
+    *,
+    strict: bool = False,
+    progress: Progress,
+    held: int = HELD,
+) -> ImageSet:
+    """Decode every image once, in parallel. An unreadable one is named and left out or, if
+    `strict`, refused.
+
+    Up to `held` bytes the pixels stay in memory, above in a temporary file.
+    """
+    names: list[str] = []
+    sizes: list[tuple[int, int]] = []
+    skipped: list[str] = []
+    used: list[float] = []  # of the range that deep images have, the share each one uses
+
+    def readable() -> Iterator[NDArray[np.uint8]]:
+        for name, decoded in progress.track(
+            _squares(source, geometry), len(source), "reading images"
+        ):
+            if isinstance(decoded, UnreadableImage):
+                if strict:
+                    raise decoded
+                skipped.append(str(decoded))
+                continue
+            square, size, share = decoded
+            names.append(name)
+            sizes.append(size)
+            used.extend(() if share is None else (share,))
+            yield square
+
+    pixels = keep_pixels(readable(), len(source), held=held)
+    if not names:
+        raise UserError(
+            f"{source.described}: none of the {len(source)} images can be read; the first: "
+            f"{skipped[0]}"
+        )
+    for message in skipped:
+        progress.say(f"left out: {message}")
+    _warn_of_depth(used, len(names), source, progress)
+    return ImageSet(pixels, names, sizes, skipped)
+
+
+def _warn_of_depth(used: list[float], count: int, source: Source, progress: Progress) -> None:
+    """Say where reducing images to 8 bits loses more than it should."""
+    if 0 < len(used) < count:
+        progress.say(
+            f"{source.described}: {len(used)} of {count} images have more than 8 bits, the others "
+            f"not; "
+            "the same grey may mean different things in them"
+        )
+    if used and max(used) <= DIM:
+        progress.say(
+            f"{source.described}: 16-bit images that use no more than {max(used):.1%} of their "
+            f"range: about "
+            f"{round(255 * max(used)) + 1} of 256 grey levels remain; stretch them to the whole "
+            f"range first"
+        )
+
+
+def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
+    def read(number: int) -> Any:
+        try:
+            image = source.read(number)
+        except UnreadableImage as error:
+            return error
+        return geometry.to_square(image), image.size, image.info.get(DEEP)
+
+    yield from zip(source.names, in_parallel(read, range(len(source))), strict=True)
+
+
+def check_one_size(images: ImageSet, source: Source) -> None:
+    """Refuse a training set of several sizes: in a set of one product it is usually a mistake, and
+    stretching hides it.
+    """
+    sizes = Counter(images.sizes)
+    if len(sizes) > 1:
+        (usual, count), (other, _) = sizes.most_common(2)
+        example = images.names[images.sizes.index(other)]
+        raise UserError(
+            f"{source.described}: images of {len(sizes)} different sizes ({count} are "
+            f"{usual[0]}x{usual[1]}, but {example} is "
+            f"{other[0]}x{other[1]}); if that is right, say how they become one size: resize, "
+            f"crop or letterbox (--fit)"
+        )

@@ -1,0 +1,64 @@
+"""A sample: an image and what is known about it, wherever it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from igd.data.decoding import read_image
+from igd.errors import UserError
+
+Split = Literal["train", "test"]
+NORMAL = "good"  # the kind of a normal image
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One image of a data set."""
+
+    identifier: str  # what a person would call it: its path, or 'test 17'
+    image: Path | NDArray[np.uint8]  # a file, or pixels (h, w[, 3])
+    kind: str = NORMAL  # 'good', or the name of its defect or class
+    label: int = 0  # 1 for an anomalous image
+    mask: Path | NDArray[np.bool_] | None = None  # where the defect is; None: nowhere, or not known
+    split: Split = "test"
+
+    def read(self) -> Image.Image:
+        """The image in 8-bit RGB, or in grey where the source has grey arrays."""
+        return (
+            read_image(self.image) if isinstance(self.image, Path) else Image.fromarray(self.image)
+        )
+
+    def read_mask(self, size: tuple[int, int]) -> NDArray[np.bool_] | None:
+        """Which pixels of the image, of this width and height, are anomalous: (height, width); None
+        where it is not known.
+        """
+        if self.mask is None:
+            return None if self.label else np.zeros(size[::-1], dtype=bool)
+        name = self.mask if isinstance(self.mask, Path) else self.identifier
+        mask = _read_mask(self.mask) if isinstance(self.mask, Path) else self.mask
+        height, width = mask.shape
+        if (width, height) != size:
+            raise UserError(
+                f"{name}: the mask is {width}x{height}, its image {size[0]}x{size[1]}; they must "
+                f"be of one size"
+            )
+        if not mask.any():
+            raise UserError(
+                f"{name}: the mask of an anomalous image marks no pixel; draw it, or delete it"
+            )
+        return mask
+
+
+def _read_mask(path: Path) -> NDArray[np.bool_]:
+    """Marked pixels are those that are not black; in a JPEG, whose black is not quite black, those
+    that are light.
+    """
+    black = 127 if path.suffix.lower() in (".jpg", ".jpeg") else 0
+    marked: NDArray[np.bool_] = np.asarray(read_image(path).convert("L")) > black
+    return marked

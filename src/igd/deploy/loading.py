@@ -1,0 +1,37 @@
+"""A model file as a predictor, whatever it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from igd.errors import UserError
+from igd.inference.predictor import Predictor
+
+
+def load_predictor(path: Path) -> Predictor:
+    """An `.onnx` file in ONNX Runtime, without PyTorch; any other as an `.igd` file."""
+    if path.suffix == ".onnx":
+        from igd.inference.runtime import Runtime
+
+        return Runtime.load(path)
+    from igd.detector import IGD
+
+    return IGD.load(path)
+
+
+def named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Model files by the names they are served under, which are those of the files without their
+    suffixes.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        if path.stem in found:
+            raise UserError(
+                f"{path} and {found[path.stem]} would both be called '{path.stem}'; rename one of "
+                f"the files"
+            )
+        if not path.is_file():
+            raise UserError(f"{path}: no such model file")
+        found[path.stem] = path
+    return found

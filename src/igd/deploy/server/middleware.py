@@ -1,0 +1,154 @@
+"""What surrounds every request: host, token, security headers, metrics, a line of log."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import sys
+import time
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from igd.deploy.server.service import Service
+from igd.deploy.server.uploads import discard
+
+CLOSED = ("/v1/", "/metrics")  # what a token opens; the page itself must be there to ask for one
+GONE = 499  # the client went away before its answer: for the log alone
+LONGEST_PATH = 200
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+        "media-src 'self' blob:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class GuardMiddleware:
+    """The outermost part of the application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, received, status = time.perf_counter(), 0, 500  # unless there is an answer
+
+        async def counting() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            return message
+
+        async def protecting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        try:
+            refusal = (
+                self._refusal(Headers(scope=scope), scope["method"])
+                if scope["path"].startswith(CLOSED)
+                else None
+            )
+            if refusal:
+                await discard(Request(scope, counting), self.service.settings.max_bytes)
+                await refusal(scope, counting, protecting)
+            else:
+                await self.app(scope, counting, protecting)
+        finally:
+            seconds = time.perf_counter() - started
+            self.service.metrics.answered(_route(scope), status, seconds)
+            _log(scope, status, seconds, received)
+
+    def _refusal(self, headers: Headers, method: str) -> JSONResponse | None:
+        """Why the one who asks may not, or None."""
+        hosts, asked = self.service.settings.hosts, headers.get("host", "")
+        if hosts and _host_name(asked) not in hosts:
+            detail = (
+                f"this server does not answer for {asked[:LONGEST_PATH]!r}; "
+                f"ask for {hosts[0]}, or start it with --host"
+            )
+            return JSONResponse({"detail": detail}, status_code=421)
+        if method not in ("GET", "HEAD") and _is_foreign(headers):
+            detail = "a page of another site sent this; only this server's own page may"
+            return JSONResponse({"detail": detail}, status_code=403)
+        if not self._is_known(headers):
+            detail = "the token is missing or wrong; send it as Authorization: Bearer TOKEN"
+            return JSONResponse(
+                {"detail": detail}, status_code=401, headers={"WWW-Authenticate": "Bearer"}
+            )
+        return None
+
+    def _is_known(self, headers: Headers) -> bool:
+        """Whether the request carries the token; the time this takes says nothing about how much of
+        it was right.
+        """
+        token = self.service.settings.token
+        if token is None:
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        return (
+            hmac.compare_digest(given.strip().encode(), token.encode())
+            and scheme.lower() == "bearer"
+        )
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a page of another site sent this; programs say nothing of it."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:  # what pages can't change, and proxies leave as it is
+        return site.lower() not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and _origin_host(origin) != headers.get("host", "").lower()
+
+
+def _origin_host(origin: str) -> str | None:
+    """Host and port of an origin, as a Host header has them."""
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None
+
+
+def _host_name(asked: str) -> str | None:
+    """A Host header without its port."""
+    try:
+        return urlsplit(f"//{asked}").hostname
+    except ValueError:  # brackets that are not closed
+        return None
+
+
+def _route(scope: Scope) -> str:
+    """The route's pattern, or 'other': strangers must not be able to invent labels."""
+    return getattr(scope.get("route"), "path", "other")
+
+
+def _log(scope: Scope, status: int, seconds: float, received: int) -> None:
+    line: dict[str, Any] = {
+        "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        "method": scope["method"],
+        "path": scope["path"][:LONGEST_PATH],
+        "status": status,
+        "ms": round(1000 * seconds, 1),
+        "bytes": received,
+    }
+    if model := scope.get("path_params", {}).get("name"):
+        line["model"] = model[:LONGEST_PATH]
+    sys.stderr.write(json.dumps(line) + "\n")

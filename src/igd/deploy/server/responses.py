@@ -1,0 +1,95 @@
+"""Predictions as API responses: verdicts at the accepted rate, regions, and maps as PNG."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from igd.deploy.server.http_errors import RequestError
+from igd.deploy.server.schemas import ImageResponse, MapKind, ModelResponse, RegionResponse
+from igd.errors import UserError
+from igd.evaluation.overlay import as_grey16, layer, overlay
+from igd.inference.conformal import choose_rate, p_values, smallest_rate, threshold
+from igd.inference.predictor import Prediction, Predictor
+from igd.inference.regions import regions
+
+SCREEN = 1024  # pixels of a layer's longer side; it is made to be looked at, not measured
+
+
+def model_response(name: str, predictor: Predictor) -> ModelResponse:
+    count = len(predictor.calibration_.scores)
+    return ModelResponse(
+        name=name,
+        side=predictor.geometry_.side,
+        channels=predictor.channels_,
+        calibration_images=count,
+        max_false_alarms=predictor.false_alarm_rate_,
+        lowest_rate=smallest_rate(count),
+        threshold=predictor.threshold_,
+    )
+
+
+def accepted_rate(predictor: Predictor, asked: float | None) -> float:
+    """The rate that a request asks for, where the calibration allows it, or the model's own."""
+    if asked is None:
+        return predictor.false_alarm_rate_
+    try:
+        return choose_rate(asked, len(predictor.calibration_.scores))
+    except UserError as error:
+        raise RequestError(422, f"max_false_alarms: {error}") from None
+
+
+def image_response(
+    predictor: Predictor, prediction: Prediction, rate: float, kind: MapKind | None
+) -> ImageResponse:
+    limit = threshold(predictor.calibration_.scores, rate)
+    height, width = prediction.map.shape
+    return ImageResponse(
+        name=prediction.name,
+        score=prediction.score,
+        p_value=prediction.p_value,
+        is_anomalous=prediction.score > limit,
+        threshold=limit,
+        width=width,
+        height=height,
+        regions=_regions(predictor, prediction.map, threshold(predictor.calibration_.peaks, rate)),
+        map=base64.b64encode(map_png(predictor, prediction, kind)).decode() if kind else None,
+    )
+
+
+def map_png(predictor: Predictor, prediction: Prediction, kind: MapKind) -> bytes:
+    """The map of an image as a PNG; `overlay` needs a prediction that kept its image."""
+    colours = predictor.background_level_, predictor.pixel_threshold_
+    if kind == "png16":
+        return _png(as_grey16(prediction.map))
+    if kind == "layer":
+        return _png(layer(_for_screens(prediction.map), *colours))
+    assert prediction.image is not None
+    return _png(overlay(prediction.image, prediction.map, *colours))
+
+
+def _regions(
+    predictor: Predictor, anomaly_map: NDArray[np.float32], limit: float
+) -> list[RegionResponse]:
+    found = regions(anomaly_map, limit)
+    rarities = p_values([region.peak for region in found], predictor.calibration_.peaks)
+    return [
+        RegionResponse(**region._asdict(), p_value=float(rarity))
+        for region, rarity in zip(found, rarities, strict=True)
+    ]
+
+
+def _for_screens(anomaly_map: NDArray[np.float32]) -> NDArray[np.float32]:
+    small = Image.fromarray(anomaly_map)
+    small.thumbnail((SCREEN, SCREEN), Image.Resampling.BILINEAR)
+    return np.asarray(small)
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", compress_level=1)  # speed: the answer is looked at once
+    return buffer.getvalue()

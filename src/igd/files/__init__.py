@@ -1,0 +1,112 @@
+"""Files that are whole or absent."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from igd.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A path to write to, which takes the place of `path` when all is written and vanishes
+    otherwise.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(descriptor)
+    part = Path(name)
+    try:
+        yield part
+        with part.open("rb+") as written:
+            os.fsync(written.fileno())
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse now what writing would refuse after an hour of training."""
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; name a file to write")
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: there is no folder {path.parent}; create it first")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{path}: can't write there ({error.strerror}); choose another place"
+        ) from None
+
+
+def make_folder(path: Path) -> Path:
+    """A folder to write results to, created where it is missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path}: can't create this folder ({error.strerror}); choose another place"
+        ) from None
+    check_writable(path / "results")
+    return path
+
+
+def write_text(path: Path, text: str) -> None:
+    with atomic(path) as part:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def locked(path: Path, doing: str) -> Iterator[None]:
+    """Hold a file's place, or refuse where another process holds it; a process that dies lets go.
+
+    Where the system has no such locks (Windows), nothing is held.
+    """
+    if fcntl is None:
+        yield
+        return
+    place = path.with_name(f".{path.name}.lock")
+    try:
+        descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(f"{path}: can't write there ({error.strerror})") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = place.exists() and os.path.samestat(os.fstat(descriptor), place.stat())
+        except BlockingIOError:
+            ours = False
+        except OSError:  # a network drive without locks
+            ours = True
+        if not ours:
+            raise UserError(
+                f"{path}: another igd is {doing} it; wait for its end, or choose another place"
+            )
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def remove_parts(folder: Path) -> None:
+    """Delete what a killed process left half written; only where no other one is writing."""
+    for part in folder.rglob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,7 @@
+"""Predicting with a finished model, whatever it runs in. Nothing in this room needs PyTorch.
+
+predictor  decoding, batching, p-values, verdicts, maps at the original size
+conformal  what a score means: p-values, thresholds, the promise
+regions    connected areas of an anomaly map, as boxes
+runtime    exported models in ONNX Runtime
+"""

@@ -1,0 +1,231 @@
+"""Predicting with a finished model: decoding, p-values, verdicts and maps at the original size.
+
+Whatever a model runs in, PyTorch or ONNX Runtime, all that surrounds it is this one class.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from igd.cpu import in_parallel
+from igd.data.geometry import Geometry, check_large_enough
+from igd.data.sources import as_source
+from igd.errors import DamagedModel, UserError
+from igd.inference.conformal import Calibration
+from igd.progress import Progress
+
+PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
+PIXELS_HELD = 50_000_000  # of originals, decoded ahead or waiting for their batch
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the detector says about one image."""
+
+    name: str
+    score: float  # in [0, 1], grows with abnormality
+    p_value: float  # share of normal images that look at least as anomalous
+    is_anomalous: bool  # at the detector's false-alarm rate
+    map: NDArray[np.float32] = field(repr=False)  # the size of the image, in [0, 1]
+    # What the score is made of: l_r and l_h, of the local scale at its worst patch.
+    terms: dict[str, float]
+    image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
+
+
+class BatchScores(NamedTuple):
+    """Scores of images at the model's size."""
+
+    score: NDArray[np.float32]  # (b,)
+    map: NDArray[np.float32]  # (b, side, side)
+    terms: dict[str, NDArray[np.float32]]  # (b,) each
+
+
+class DecodedImage(NamedTuple):
+    """An image on its way to the model."""
+
+    square: NDArray[np.uint8]  # its pixels at the model's size
+    size: tuple[int, int]  # width and height of the original
+    image: Image.Image | None  # the original, where it is to be kept
+    seconds: float = 0.0  # that decoding took
+
+
+@dataclass
+class Timing:
+    """Seconds spent on predicting."""
+
+    decoding: float = 0.0  # summed over the decoding threads, which work beside the model
+    model: float = 0.0
+
+
+class Predictor(ABC):
+    """A model that can predict. Who makes one sets the attributes and scores batches."""
+
+    geometry_: Geometry
+    channels_: int  # 1: grey, 3: colour
+    smallest_side_: int  # of an image that the model says anything about, in pixels
+    calibration_: Calibration
+
+    @abstractmethod
+    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
+        """Score images at the model's size, (b, channels, side, side)."""
+
+    def check_ready(self) -> None:  # noqa: B027 - most are ready when they are made
+        """Refuse to predict before there is anything to predict with."""
+
+    @property
+    def threshold_(self) -> float:
+        """Images with a higher score are anomalous, at `false_alarm_rate_`."""
+        self.check_ready()
+        return self.calibration_.threshold
+
+    @property
+    def pixel_threshold_(self) -> float:
+        """Map values above this are rarer than one normal image in 1 / `false_alarm_rate_`."""
+        self.check_ready()
+        return self.calibration_.pixel_threshold
+
+    @property
+    def false_alarm_rate_(self) -> float:
+        self.check_ready()
+        return self.calibration_.false_alarm_rate
+
+    @property
+    def background_level_(self) -> float:
+        """Map values up to this one are usual on normal images."""
+        self.check_ready()
+        return self.calibration_.background_level
+
+    @property
+    def batch_(self) -> int:
+        return batch_size(self.geometry_.side)
+
+    def predict(self, X: Any) -> Prediction | list[Prediction]:
+        """A `Prediction` for one file or one array (h, w[, 3]); a list of them for a folder, a list
+        or (n, h, w[, 3]).
+        """
+        self.check_ready()
+        one = isinstance(X, str | Path) and Path(X).is_file()
+        if isinstance(X, np.ndarray) and (X.ndim == 2 or X.shape[2:] == (3,)):
+            X, one = X[None], True
+        predicted = []
+        for prediction in self.predictions(X):
+            if isinstance(prediction, UserError):
+                raise prediction
+            predicted.append(prediction)
+        return predicted[0] if one else predicted
+
+    def predictions(
+        self,
+        images: Any,
+        *,
+        progress: Progress | None = None,
+        timing: Timing | None = None,
+        keep_images: bool = False,
+    ) -> Iterator[Prediction | UserError]:
+        """Predict one image after another, in order; an unreadable one gives the error that says
+        so.
+
+        With `keep_images`, predictions carry their decoded images; of these, no more than a batch
+        is held here.
+        """
+        self.check_ready()
+        source, timing = as_source(images), timing or Timing()
+
+        def read(number: int) -> DecodedImage | Exception:
+            started = time.perf_counter()
+            try:
+                decoded = self.decoded(source.names[number], source.read(number), keep_images)
+            except (
+                Exception
+            ) as error:  # raised in its turn, after what came before it was predicted
+                return error
+            return decoded._replace(seconds=time.perf_counter() - started)
+
+        pending: list[tuple[str, DecodedImage | UserError]] = []
+        images_read = zip(
+            source.names,
+            in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD),
+            strict=True,
+        )
+        held = 0
+        for name, decoded in (progress or Progress()).track(images_read, len(source), "scoring"):
+            if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
+                yield from self.predicted(pending, timing)
+                raise decoded
+            pending.append((name, decoded))
+            if isinstance(decoded, DecodedImage) and decoded.image is not None:
+                held += decoded.size[0] * decoded.size[1]
+            del decoded
+            if len(pending) == self.batch_ or held > PIXELS_HELD:
+                yield from self.predicted(pending, timing)
+                pending, held = [], 0
+        yield from self.predicted(pending, timing)
+
+    def predicted(
+        self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
+    ) -> Iterator[Prediction | UserError]:
+        """Predict named images as one batch, in order; those that are errors stay errors."""
+        decoded = [(name, image) for name, image in images if isinstance(image, DecodedImage)]
+        scored: Iterator[Prediction] = iter(())
+        if decoded:
+            started = time.perf_counter()
+            scores = self.score_batch(stack([image.square for _, image in decoded]))
+            timing.model += time.perf_counter() - started
+            timing.decoding += sum(image.seconds for _, image in decoded)
+            scored = self._predictions(decoded, scores)
+        for _, image in images:
+            yield image if isinstance(image, UserError) else next(scored)
+
+    def _predictions(
+        self, images: list[tuple[str, DecodedImage]], scores: BatchScores
+    ) -> Iterator[Prediction]:
+        p_values, limit = self.calibration_.p_values(scores.score), self.threshold_
+        for number, (name, image) in enumerate(images):
+            score = float(scores.score[number])
+            if not np.isfinite(score) or not np.isfinite(scores.map[number]).all():
+                raise DamagedModel(
+                    f"{name}: its score is {score:g} or its map holds no numbers: the model is "
+                    f"damaged"
+                )
+            yield Prediction(
+                name=name,
+                score=score,
+                p_value=float(p_values[number]),
+                is_anomalous=score > limit,
+                map=self.geometry_.to_original(scores.map[number], *image.size),
+                terms={term: float(value[number]) for term, value in scores.terms.items()},
+                image=image.image,
+            )
+
+    def square(self, image: Image.Image) -> NDArray[np.uint8]:
+        """The pixels of an image at the model's size: (side, side[, 3])."""
+        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
+
+    def decoded(self, name: str, image: Image.Image, keep_image: bool = False) -> DecodedImage:
+        """An image on its way to the model, or the error that says why nothing can be predicted for
+        it.
+        """
+        check_large_enough(name, image.size, self.smallest_side_)
+        return DecodedImage(self.square(image), image.size, image if keep_image else None)
+
+
+def batch_size(side: int) -> int:
+    """How many images of a side are scored together: enough to be fast, few enough for any
+    memory.
+    """
+    return min(256, max(1, PIXELS_AT_ONCE // side**2))
+
+
+def stack(squares: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Square pixels (side, side[, 3]) as one array (n, channels, side, side)."""
+    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
+    return np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))

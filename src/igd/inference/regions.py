@@ -1,0 +1,101 @@
+"""Connected areas of an anomaly map, as boxes. In NumPy alone: a machine that only predicts needs
+no SciPy.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST = 20  # regions of one image; more are noise
+
+
+class Region(NamedTuple):
+    """A box around pixels of the map that touch each other and all lie above the threshold."""
+
+    x: int  # of its left edge, in pixels of the original image
+    y: int
+    width: int
+    height: int
+    area: int  # pixels above the threshold
+    peak: float  # the highest value of the map in it
+
+
+class Runs(NamedTuple):
+    """Pixels above a threshold that follow each other in a row: (n,) each, in reading order."""
+
+    row: NDArray[np.intp]
+    start: NDArray[np.intp]
+    end: NDArray[np.intp]  # one past the last
+
+
+def regions(anomaly_map: NDArray[np.float32], threshold: float, most: int = MOST) -> list[Region]:
+    """Areas of a map (h, w) above the threshold, the largest first; pixels touch by their sides,
+    not their corners.
+    """
+    runs = _runs(anomaly_map > threshold)
+    if not len(runs.row):
+        return []
+    _, label = np.unique(_joined(runs, anomaly_map.shape[1]), return_inverse=True)
+    count = int(label.max()) + 1
+    left, upper = (np.full(count, np.iinfo(np.intp).max) for _ in range(2))
+    right, lower, area = (np.zeros(count, dtype=np.intp) for _ in range(3))
+    peak = np.zeros(count, dtype=np.float32)
+    np.minimum.at(left, label, runs.start)
+    np.maximum.at(right, label, runs.end)
+    np.minimum.at(upper, label, runs.row)
+    np.maximum.at(lower, label, runs.row + 1)
+    np.add.at(area, label, runs.end - runs.start)
+    np.maximum.at(peak, label, _peaks(anomaly_map, runs))
+    largest = np.argsort(-area, kind="stable")[:most]
+    boxes = np.stack([left, upper, right - left, lower - upper, area], axis=1)[largest].tolist()
+    return [
+        Region(x, y, w, h, size, float(highest))
+        for (x, y, w, h, size), highest in zip(boxes, peak[largest], strict=True)
+    ]
+
+
+def _runs(mask: NDArray[np.bool_]) -> Runs:
+    padded = np.pad(mask, ((0, 0), (1, 1))).astype(np.int8)
+    change = np.diff(padded, axis=1)
+    row, start = np.nonzero(change == 1)
+    _, end = np.nonzero(change == -1)
+    return Runs(row, start, end)
+
+
+def _joined(runs: Runs, width: int) -> NDArray[np.intp]:
+    """For each run, the first run of the area it belongs to: runs of neighbouring rows that overlap
+    are one area.
+    """
+    stride = width + 1  # a gap after each row, so that a run never touches one of the next row
+    start, end = runs.row * stride + runs.start, runs.row * stride + runs.end
+    # Of those in the row above that end after it starts.
+    first = np.searchsorted(end, start - stride, side="right")
+    # And the first of those that start after it ends.
+    past = np.searchsorted(start, end - stride, side="left")
+    root = list(range(len(start)))
+
+    def find(run: int) -> int:
+        while root[run] != run:
+            root[run] = root[root[run]]
+            run = root[run]
+        return run
+
+    for run, (above, below) in enumerate(zip(first.tolist(), past.tolist(), strict=True)):
+        for touching in range(above, below):
+            one, other = sorted((find(run), find(touching)))
+            root[other] = one
+    return np.array([find(run) for run in range(len(root))], dtype=np.intp)
+
+
+def _peaks(anomaly_map: NDArray[np.float32], runs: Runs) -> NDArray[np.float32]:
+    """The highest value in each run."""
+    flat = np.append(anomaly_map.ravel(), np.float32(0))  # so that a run may end where the map does
+    bounds = np.stack(
+        [runs.row * anomaly_map.shape[1] + runs.start, runs.row * anomaly_map.shape[1] + runs.end],
+        axis=1,
+    ).ravel()
+    highest: NDArray[np.float32] = np.maximum.reduceat(flat, bounds)[::2]
+    return highest

@@ -1,0 +1,124 @@
+"""Exported models without PyTorch: NumPy, Pillow and ONNX Runtime are enough.
+
+>>> from igd.inference.runtime import Runtime
+>>> predictor = Runtime.load("parts.onnx")                 # doctest: +SKIP
+>>> predictor.predict("parts/new/0001.png").score          # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from igd import cpu
+from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.errors import DamagedModel, ModelWarning, UserError
+from igd.inference.checksum import has_its_checksum
+from igd.inference.conformal import Calibration
+from igd.inference.predictor import BatchScores, Predictor
+
+FORMAT = 2
+CHECKED_SINCE = 2  # the format whose files must have a checksum
+HEADER = "igd"  # key of the JSON header among the metadata of the graph
+INPUT = "pixels"
+OUTPUTS = ("score", "p_value", "map")  # and the terms of the score behind them
+
+
+class Runtime(Predictor):
+    """A model in ONNX Runtime; predicts what the detector predicts that it was exported from."""
+
+    def __init__(self, model: bytes, described: str, threads: int | None = None) -> None:
+        self.is_checked = has_its_checksum(model)
+        if self.is_checked is False:
+            raise DamagedModel(
+                f"{described}: damaged: its contents don't have its checksum; export it again or "
+                f"copy it again"
+            )
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or cpu.threads()
+        options.log_severity_level = 3
+        try:  # from memory: a graph can name other files, and none of them is opened
+            self.session = onnxruntime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime has a dozen kinds of its own
+            reason = str(error).splitlines()[0][:200]
+            raise UserError(
+                f"{described}: not a model that ONNX Runtime can run, or damaged ({reason}); "
+                f"export it again"
+            ) from None
+        try:
+            self._read(json.loads(self.session.get_modelmeta().custom_metadata_map[HEADER]))
+        except UserError as error:
+            raise type(error)(f"{described}: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError):
+            raise UserError(
+                f"{described}: not a model exported by igd, or damaged; make it with: igd export"
+            ) from None
+        self.terms = [output.name for output in self.session.get_outputs()][len(OUTPUTS) :]
+        if not self.is_checked:
+            warnings.warn(
+                f"{described}: made before exports had a checksum, so damage may go unnoticed; "
+                f"export it again",
+                ModelWarning,
+                stacklevel=2,
+            )
+
+    @classmethod
+    def load(cls, path: str | Path, threads: int | None = None) -> Runtime:
+        """Read an exported model; nothing but its graph is run, and no other file is opened."""
+        path = Path(path)
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        return cls(path.read_bytes(), str(path), threads)
+
+    def _read(self, header: dict[str, Any]) -> None:
+        if header["format"] > FORMAT:
+            raise UserError(
+                f"made by a newer igd (format {header['format']}); upgrade with: pip install -U "
+                f"igd-anomaly"
+            )
+        if header["format"] >= CHECKED_SINCE and not self.is_checked:
+            raise DamagedModel("damaged: its checksum is missing; export it again or copy it again")
+        self.geometry_ = Geometry(**header["geometry"])
+        self.channels_, self.smallest_side_ = header["channels"], header["smallest_side"]
+        self.calibration_ = Calibration(
+            np.array(header["calibration_scores"], dtype=np.float64),
+            np.array(header["calibration_peaks"], dtype=np.float64),
+            header["usual_heat"],
+            header["false_alarm_rate"],
+        )
+        self.calibration_.check()
+        self.provenance_, self.parity_ = header["provenance"], header["parity"]
+        self.probe_score_ = header.get("probe_score")
+        side = self.geometry_.side
+        known = [output.name for output in self.session.get_outputs()[: len(OUTPUTS)]]
+        possible = (
+            self.geometry_.fit in FITS
+            and 0 < side <= LARGEST_SIDE
+            and self.channels_ in (1, 3)
+            and known == list(OUTPUTS)
+            and self.session.get_inputs()[0].shape[1:] == [3, side, side]
+        )
+        if not possible:
+            raise ValueError("impossible description")
+
+    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
+        colour = np.repeat(pixels, 3, axis=1) if self.channels_ == 1 else pixels
+        score, _, anomaly_map, *terms = self.session.run(None, {INPUT: colour})
+        return BatchScores(score, anomaly_map, dict(zip(self.terms, terms, strict=True)))
+
+    @property
+    def probe(self) -> NDArray[np.uint8]:
+        """An image of noise, the same everywhere: no image of anybody's is kept in the file, and
+        its score is.
+        """
+        side = self.geometry_.side
+        noise = np.random.default_rng(0).integers(0, 256, (1, self.channels_, side, side))
+        return noise.astype(np.uint8)

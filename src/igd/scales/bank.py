@@ -1,0 +1,110 @@
+"""What: a bank of normal patches regardless of their position, and the distance to the nearest.
+
+PatchCore (Roth et al., 2022) credited: a coreset of patches of frozen features. Here patches are
+white before they are compared, so that the distance is Mahalanobis's, as in MH-PatchCore.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from igd.backbones.features import Features
+from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
+from igd.scales.recipes import BankSettings
+
+WHITENED_ON = 40_000  # patches
+CHOSEN_FROM = 12_000  # patches that the bank is chosen from
+PROJECTED = 48  # dimensions in which patches are compared while the bank is chosen
+
+
+class BankScale(FeatureScale):
+    """A mean, a whitening and some white patches."""
+
+    settings: BankSettings
+    mean: Tensor  # (d,)
+    whitener: Tensor  # (d, d)
+    bank: Tensor  # (patches, d), white
+
+    def __init__(self, settings: BankSettings) -> None:
+        self.settings = settings
+
+    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
+        for_whitening = drawn_patches([maps[n] for n in self.settings.maps], WHITENED_ON, rng)
+        self.mean = for_whitening.mean(dim=0)
+        self.whitener = whitening(for_whitening - self.mean, self.settings.ridge)
+        candidates = drawn_patches([maps[n] for n in self.settings.maps], CHOSEN_FROM, rng)
+        white = (candidates - self.mean) @ self.whitener
+        self.bank = white[coreset(white, self.settings.patches, rng)].half().float()
+
+    def distances(self, features: Features) -> list[Tensor]:
+        patches = unit_features([features.maps[n] for n in self.settings.maps])
+        count, size, rows, columns = patches.shape
+        white = (patches.permute(0, 2, 3, 1).reshape(-1, size) - self.mean) @ self.whitener
+        lengths = white.square().sum(dim=1, keepdim=True)
+        squared = lengths - 2 * white @ self.bank.T + self.bank.square().sum(dim=1)
+        nearest = squared.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
+        return [(nearest.clamp(min=0) / size).view(count, rows, columns)]
+
+    def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
+        (distance,) = distances
+        peak = log_peak(distance, self.settings.top)
+        anomaly_map = log_map(distance, size, self.settings.smoothing)
+        return ScaleOutput(
+            [peak], [1.0], {"nearest": peak}, [anomaly_map], [self.settings.map_weight]
+        )
+
+    def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
+        """The white patch of each image that is furthest from the bank: (b, d)."""
+        assert features is not None
+        patches = unit_features([features.maps[n] for n in self.settings.maps])
+        (distance,) = self.distances(features)
+        furthest = distance.flatten(1).argmax(dim=1)
+        chosen = patches.flatten(2)[torch.arange(len(patches)), :, furthest]
+        white: Tensor = (chosen - self.mean) @ self.whitener
+        return white
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"mean": self.mean, "whitener": self.whitener, "bank": self.bank.half()}
+
+    def restore(self, tensors: dict[str, Tensor], path: Path) -> None:  # noqa: ARG002
+        self.mean, self.whitener = tensors["mean"], tensors["whitener"]
+        self.bank = tensors["bank"].float()
+        size = len(self.mean)
+        if self.whitener.shape != (size, size) or self.bank.shape[1:] != (size,):
+            raise ValueError("a bank of the wrong shape")
+        if len(self.bank) < self.settings.nearest:
+            raise ValueError(f"a bank of {len(self.bank)} patches")
+
+
+def whitening(centred: Tensor, ridge: float) -> Tensor:
+    """A matrix (d, d) that makes these vectors (n, d) white, a ridge in units of their mean
+    variance added: directions that hardly vary must not decide alone.
+    """
+    covariance = (centred.T @ centred).double() / len(centred)
+    size = len(covariance)
+    covariance += ridge * covariance.diagonal().mean() * torch.eye(size, dtype=torch.float64)
+    variance, direction = torch.linalg.eigh(covariance)
+    white: Tensor = (direction / variance.sqrt()).float()
+    return white
+
+
+def coreset(white: Tensor, count: int, rng: torch.Generator) -> Tensor:
+    """The numbers of `count` vectors (n, d) that leave none far away: greedy k-centre, on random
+    projections.
+    """
+    projection = torch.randn(white.shape[1], PROJECTED, generator=rng) / PROJECTED**0.5
+    projected = white @ projection
+    lengths = projected.square().sum(dim=1)
+    furthest = int(torch.randint(len(white), (1,), generator=rng))
+    distance = torch.full((len(white),), torch.inf)
+    chosen = []
+    for _ in range(min(count, len(white))):
+        chosen.append(furthest)
+        to_it = lengths - 2 * (projected @ projected[furthest]) + lengths[furthest]
+        distance = torch.minimum(distance, to_it)
+        furthest = int(distance.argmax())
+    return torch.tensor(chosen)

@@ -1,0 +1,92 @@
+"""The one interface of all scales, and what a scale says of a batch of images."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from igd.backbones.features import Features
+from igd.scales.recipes import ScaleSettings
+
+
+@dataclass
+class ScaleOutput:
+    """Score and map of a batch, as one scale has them."""
+
+    parts: list[Tensor]  # what its score is made of, (b,) each
+    weights: list[float]  # of the parts
+    # What people may want to know beside it, (b,) each: l_r and l_h, of patches at the worst one.
+    terms: dict[str, Tensor]
+    maps: list[Tensor]  # (b, side, side) each
+    map_weights: list[float]
+
+
+class Scale(ABC):
+    """A model of normal images that scores others. `features` is what a frozen backbone makes of
+    them, if there is one.
+    """
+
+    settings: ScaleSettings
+    history: Tensor | None = None  # of its training, where it has one
+
+    @abstractmethod
+    def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
+        """Score and map of 8-bit images (b, c, side, side), in one piece: what export traces."""
+
+    @torch.no_grad()
+    def score(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
+        """`forward`, with no more images at once than memory should hold."""
+        return self.forward(pixels, features)
+
+    @abstractmethod
+    def latents(self, pixels: Tensor, features: Features | None) -> Tensor:
+        """Where images lie in the space that the scale measures distances in: (b, Z)."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """All that was learnt, for the model file."""
+
+    @abstractmethod
+    def restore(self, tensors: dict[str, Tensor], path: Path) -> None:
+        """The reverse of `tensors`; what does not fit raises an error that names the file."""
+
+
+class FeatureScale(Scale):
+    """A scale that learns from a frozen backbone's features of all images at once.
+
+    It is fast enough to be fitted several times, so that every training image can be scored by a
+    model that did not learn from it.
+    """
+
+    def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
+        assert features is not None
+        return self.output(self.distances(features), (pixels.shape[-2], pixels.shape[-1]))
+
+    @abstractmethod
+    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
+        """Learn from the feature maps of normal images, float16 (n, channels, rows, columns)
+        each.
+        """
+
+    @abstractmethod
+    def distances(self, features: Features) -> list[Tensor]:
+        """How far images are from normal ones, in each part: at each position (b, rows, columns),
+        or as a whole (b,).
+        """
+
+    @abstractmethod
+    def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
+        """Score and map, of this size, made of distances."""
+
+
+def concatenated(outputs: list[ScaleOutput]) -> ScaleOutput:
+    """The outputs of one batch after another, as the output of all."""
+    first = outputs[0]
+    parts = [torch.cat([each.parts[n] for each in outputs]) for n in range(len(first.parts))]
+    maps = [torch.cat([each.maps[n] for each in outputs]) for n in range(len(first.maps))]
+    terms = {name: torch.cat([each.terms[name] for each in outputs]) for name in first.terms}
+    return ScaleOutput(parts, first.weights, terms, maps, first.map_weights)

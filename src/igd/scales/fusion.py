@@ -1,0 +1,106 @@
+"""Several scales, one score and one map: each part is scaled by how far held-out normal images
+deviate in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from igd.method.scoring import image_score, localisation_map, scale_score
+from igd.scales.base import ScaleOutput
+
+# Deviations above the median that make a score of 1/2, where calibration says nothing else.
+DEFAULT_THRESHOLD = 3.0
+LEAST_LOG_MAD = 0.02  # the same of logarithms
+LEAST_MAD = 0.02  # of the median: a few held-out images may lie closer together by chance
+
+
+@dataclass(frozen=True)
+class RobustScaler:
+    """The median and the deviation of a part's values for normal images."""
+
+    median: float
+    mad: float  # median absolute deviation, or an upper one, scaled to a Gaussian's sigma
+
+    @staticmethod
+    def fit(values: Tensor) -> RobustScaler:
+        """Median statistics: a few odd images among the normal ones do no harm."""
+        median = values.double().median()
+        mad = 1.4826 * (values.double() - median).abs().median()
+        return RobustScaler(float(median), max(float(mad), LEAST_MAD * abs(float(median)), 1e-9))
+
+    @staticmethod
+    def fit_upper(values: Tensor, quantile: float) -> RobustScaler:
+        """The deviation is that of an upper quantile, as logarithms of distances are skewed."""
+        ordered = values.double().sort().values
+        median = ordered[len(ordered) // 2]
+        upper = ordered[min(len(ordered) - 1, round(quantile * len(ordered)))]
+        gaussian = math.sqrt(2) * torch.erfinv(torch.tensor(2 * quantile - 1)).item()
+        return RobustScaler(float(median), max(float(upper - median) / gaussian, LEAST_LOG_MAD))
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """Values in deviations above the median."""
+        return (values - self.median) / self.mad
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How parts become one score and maps one map. Without scalers they are averaged as they are:
+    the paper's sum.
+    """
+
+    scalers: list[RobustScaler] | None = None  # of every part of every scale, in order
+    map_scalers: list[RobustScaler] | None = None  # of every map
+    threshold: float = DEFAULT_THRESHOLD  # deviations that make a score of 1/2
+    # Of the soft maximum that lets one strongly deviating part speak; None: a mean over scales.
+    sharpness: float | None = None
+
+    def at_threshold(self, threshold: float) -> Fusion:
+        return replace(self, threshold=threshold)
+
+    def deviation(self, outputs: Sequence[ScaleOutput]) -> Tensor:
+        """All parts as one number, in deviations above what is normal: (b,)."""
+        parts = [part for output in outputs for part in output.parts]
+        scaled = parts if self.scalers is None else _scaled(self.scalers, parts)
+        if self.sharpness is not None:
+            together: Tensor = torch.logsumexp(self.sharpness * torch.stack(scaled), dim=0)
+            return (together - math.log(len(scaled))) / self.sharpness
+        each = iter(scaled)
+        return image_score(
+            [scale_score([next(each) for _ in output.parts], output.weights) for output in outputs]
+        )
+
+    def bounded(self, deviation: Tensor) -> Tensor:
+        """A deviation as a score in (0, 1), 1/2 at the threshold; the paper's sum lies there as it
+        is.
+        """
+        return deviation if self.scalers is None else softsign(deviation, self.threshold)
+
+    def score(self, outputs: Sequence[ScaleOutput]) -> Tensor:
+        """The score of each image: eq. 13, (b,)."""
+        return self.bounded(self.deviation(outputs))
+
+    def map(self, outputs: Sequence[ScaleOutput]) -> Tensor:
+        """The anomaly map of each image: eq. 16, (b, side, side)."""
+        maps = [each for output in outputs for each in output.maps]
+        weights = [weight for output in outputs for weight in output.map_weights]
+        if self.map_scalers is None:
+            return localisation_map(maps, weights)
+        return softsign(localisation_map(_scaled(self.map_scalers, maps), weights))
+
+
+def softsign(deviation: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
+    """Any deviation as a score in (0, 1): rising everywhere, 1/2 at the threshold, never quite 0 or
+    1.
+    """
+    excess = (deviation - threshold) / DEFAULT_THRESHOLD
+    return 0.5 * (1 + excess / (1 + excess.abs()))
+
+
+def _scaled(scalers: Sequence[RobustScaler], values: Sequence[Tensor]) -> list[Tensor]:
+    return [scaler(value) for scaler, value in zip(scalers, values, strict=True)]

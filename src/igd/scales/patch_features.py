@@ -1,0 +1,39 @@
+"""Features of patches: of unit length in each block; and distances as scores and maps."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from igd.ops.filters import resize
+
+SMALLEST = 1e-6  # distance: logarithms stay finite
+
+
+def unit_features(maps: list[Tensor]) -> Tensor:
+    """Maps of blocks with one grid, each position of each block of unit length, side by side:
+    (b, channels of all, rows, columns).
+    """
+    return torch.cat([F.normalize(each.float(), dim=1) for each in maps], dim=1)
+
+
+def log_peak(distance: Tensor, top: int) -> Tensor:
+    """The logarithm of the mean of the `top` largest distances of an image: (b, rows, columns) ->
+    (b,). One position may be large by chance; a defect is rarely one position.
+    """
+    return (distance.flatten(1).topk(top, dim=1).values.mean(dim=1) + SMALLEST).log()
+
+
+def log_map(distance: Tensor, size: tuple[int, int], smoothing: float) -> Tensor:
+    """The logarithm of distances (b, rows, columns), enlarged and smoothed."""
+    return resize((distance + SMALLEST).log(), size, "bilinear", smoothing)
+
+
+def drawn_patches(maps: list[Tensor], most: int, rng: torch.Generator) -> Tensor:
+    """Patches of all images, drawn by chance: (n, d)."""
+    count, _, rows, columns = maps[0].shape
+    numbers = torch.randperm(count * rows * columns, generator=rng)[:most]
+    image, position = numbers // (rows * columns), numbers % (rows * columns)
+    picked = [each.flatten(2)[image, :, position].float() for each in maps]
+    return unit_features([each[:, :, None, None] for each in picked]).flatten(1)

@@ -1,0 +1,110 @@
+"""Where: a Gaussian with a covariance at each position of a frozen backbone's feature maps.
+
+A relative of PaDiM (Defard et al., 2021), and what the paper's last sentence plans as a pixel-wise
+Gaussian descriptor. Features of a position have unit length; each level of the backbone is a part
+of the score by itself: fine ones find what is small, deep ones what does not belong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from igd.backbones.features import Features
+from igd.errors import UserError
+from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.patch_features import log_map, log_peak, unit_features
+from igd.scales.position_moments import (
+    PositionDescriptor,
+    PositionMoments,
+    features_last,
+    mahalanobis,
+    unpacked,
+)
+from igd.scales.recipes import Level, PositionSettings
+
+AT_ONCE = 64  # images whose features are held as floats while it learns
+
+
+class PositionScale(FeatureScale):
+    """A descriptor for each level."""
+
+    settings: PositionSettings
+
+    def __init__(self, settings: PositionSettings) -> None:
+        self.settings = settings
+        self.descriptors: list[PositionDescriptor] = []
+
+    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
+        settings = self.settings
+        self.descriptors = []
+        for level in settings.levels:
+            moments = PositionMoments(_cell(level, maps[level.maps[0]]))
+            for some in zip(*(maps[number].split(AT_ONCE) for number in level.maps), strict=True):
+                moments.update(_level_features(list(some), level))
+            described = moments.describe(
+                settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
+            )
+            # As the file holds it: what is loaded scores as what was learnt.
+            mean, whitener = (_halved(each) for each in (described.mean, described.whitener))
+            self.descriptors.append(PositionDescriptor(features_last(mean), whitener))
+
+    def distances(self, features: Features) -> list[Tensor]:
+        return [
+            mahalanobis(_level_features([features.maps[n] for n in level.maps], level), descriptor)
+            for level, descriptor in zip(self.settings.levels, self.descriptors, strict=True)
+        ]
+
+    def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
+        settings = self.settings
+        parts = [log_peak(each, settings.top) for each in distances]
+        terms = {level.name: part for level, part in zip(settings.levels, parts, strict=True)}
+        maps = [log_map(each, size, settings.smoothing) for each in distances]
+        weights = [level.map_weight for level in settings.levels]
+        return ScaleOutput(parts, [1.0] * len(parts), terms, maps, weights)
+
+    def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
+        """The mean of each image's features over its positions: (b, channels of the blocks)."""
+        assert features is not None
+        return torch.cat([each.mean(dim=(2, 3)) for each in features.maps], dim=1)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {
+            f"{number}.{name}": value.half()
+            for number, descriptor in enumerate(self.descriptors)
+            for name, value in descriptor.packed().items()
+        }
+
+    def restore(self, tensors: dict[str, Tensor], path: Path) -> None:
+        levels = self.settings.levels
+        if len(tensors) != 2 * len(levels):
+            raise UserError(f"{path}: damaged: its {self.settings.name} scale is not complete")
+        self.descriptors = [
+            unpacked(mean, tensors[f"{number}.whitener"], _cell(level, mean))
+            for number, level in enumerate(levels)
+            for mean in (tensors[f"{number}.mean"],)
+        ]
+
+
+def _cell(level: Level, grid: Tensor) -> int:
+    """A grid (..., rows, columns) of odd sides can't be divided into cells."""
+    return 1 if any(side % level.cell for side in grid.shape[-2:]) else level.cell
+
+
+def _halved(values: Tensor) -> Tensor:
+    """Values as half precision holds them; none is infinite there."""
+    largest = torch.finfo(torch.half).max
+    return values.clamp(-largest, largest).half().float().contiguous()
+
+
+def _level_features(maps: list[Tensor], level: Level) -> Tensor:
+    """The features of a level, (b, channels, rows, columns): of unit length, pooled if it says so.
+
+    Pooling counts zeros beyond the edge: means of fewer positions would be noisier there, and
+    every image's largest distance would lie at its edge.
+    """
+    together = unit_features(maps)
+    return features_last(F.avg_pool2d(together, 3, 1, 1) if level.pooled else together)

@@ -1,0 +1,141 @@
+"""A Gaussian at each position of a feature map: what the paper's last sentence plans, and what
+PaDiM (Defard et al., 2021) does.
+
+Each position has a mean of its own. A covariance needs more examples than a mean: the positions of
+a cell share one, which is shrunk towards that of its neighbours and that of the whole image.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+CELL = 2  # positions along the side of a cell
+
+
+@dataclass(frozen=True)
+class PositionDescriptor:
+    """omega at each position: its mean, and the map that makes its cell's features white."""
+
+    mean: Tensor  # (d, rows, columns)
+    # (cells, d, d), lower triangular: the inverse of the covariance's Cholesky factor.
+    whitener: Tensor
+
+    @property
+    def cell(self) -> int:
+        """Positions along the side of a cell."""
+        _, rows, columns = self.mean.shape
+        return math.isqrt(rows * columns // len(self.whitener))
+
+    def packed(self) -> dict[str, Tensor]:
+        """For the model file: of the whiteners, the triangles alone."""
+        row, column = _triangle(self.whitener.shape[-1])
+        return {"mean": self.mean.contiguous(), "whitener": self.whitener[:, row, column]}
+
+
+class PositionMoments:
+    """Mean at each position and scatter in each cell, streamed: the E-step, eq. 3, with a
+    covariance.
+
+    Accumulated in float64 by pairwise merging (Chan et al.), so that memory does not grow with the
+    number of images.
+    """
+
+    def __init__(self, cell: int = CELL) -> None:
+        self.cell, self.count = cell, 0
+        self.mean = torch.zeros((), dtype=torch.float64)  # (d, rows, columns)
+        self.scatter = torch.zeros((), dtype=torch.float64)  # (cells, d, d)
+
+    def update(self, features: Tensor) -> None:
+        """Take in the features of a batch, (b, d, rows, columns)."""
+        own, total = len(features), self.count + len(features)
+        mean = features.mean(dim=0, dtype=torch.float64)
+        residual = in_cells(features - mean.to(features.dtype), self.cell)
+        shift = mean - self.mean
+        between = in_cells((shift * (self.count * own / total) ** 0.5)[None], self.cell)
+        self.scatter = self.scatter + (residual.mT @ residual).double() + between.mT @ between
+        self.mean = self.mean + shift * (own / total)
+        self.count = total
+
+    def describe(
+        self, neighbour_shrinkage: float, global_shrinkage: float, ridge: float, least: float = 0.0
+    ) -> PositionDescriptor:
+        """The descriptor: each cell's covariance, of which a share is its neighbours' and a share
+        the whole image's.
+
+        To its diagonal `ridge` is added, in units of the mean variance of a feature, and `least`,
+        as it is.
+        """
+        rows, columns = self.mean.shape[1] // self.cell, self.mean.shape[2] // self.cell
+        covariance = self.scatter / (self.count * self.cell**2)
+        grid = covariance.view(rows, columns, -1).permute(2, 0, 1)[:, None]
+        around = (
+            F.avg_pool2d(grid, 3, 1, 1, count_include_pad=False)[:, 0]
+            .permute(1, 2, 0)
+            .reshape(covariance.shape)
+        )
+        everywhere = covariance.mean(dim=0, keepdim=True)
+        mixed = (1 - global_shrinkage) * (
+            (1 - neighbour_shrinkage) * covariance + neighbour_shrinkage * around
+        ) + global_shrinkage * everywhere
+        size = mixed.shape[-1]
+        added = ridge * everywhere.diagonal(dim1=1, dim2=2).mean() + least
+        factor = torch.linalg.cholesky(mixed + added * torch.eye(size, dtype=mixed.dtype))
+        identity = torch.eye(size, dtype=mixed.dtype).expand_as(factor)
+        whitener = torch.linalg.solve_triangular(factor, identity, upper=False)
+        return PositionDescriptor(features_last(self.mean.float()), whitener.float())
+
+
+def mahalanobis(features: Tensor, descriptor: PositionDescriptor) -> Tensor:
+    """Squared distance of each position's features to its mean, a dimension: (b, d, rows, columns)
+    -> (b, rows, columns).
+    """
+    count, _, rows, columns = features.shape
+    cell = descriptor.cell
+    white = in_cells(features - descriptor.mean, cell) @ descriptor.whitener.mT
+    distance = white.square().mean(dim=2).view(rows // cell, columns // cell, count, cell, cell)
+    return distance.permute(2, 0, 3, 1, 4).reshape(count, rows, columns)
+
+
+def excess(maps: Tensor, usual: PositionDescriptor) -> Tensor:
+    """How far each pixel of maps (b, h, w) lies above what is usual at its position, in
+    deviations.
+    """
+    above = torch.maximum(maps[:, None], usual.mean)
+    return mahalanobis(above, usual).sqrt()
+
+
+def in_cells(features: Tensor, cell: int) -> Tensor:
+    """The features of each cell's positions: (b, d, rows, columns) -> (cells, b * cell^2, d)."""
+    count, size, rows, columns = features.shape
+    split = features.view(count, size, rows // cell, cell, columns // cell, cell)
+    return split.permute(2, 4, 0, 3, 5, 1).reshape(rows * columns // cell**2, count * cell**2, size)
+
+
+def features_last(maps: Tensor) -> Tensor:
+    """The same maps (..., d, rows, columns) with the features of a position side by side in memory:
+    cells are cut faster.
+    """
+    return maps.movedim(-3, -1).contiguous().movedim(-1, -3)
+
+
+def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
+    """The reverse of `PositionDescriptor.packed`."""
+    size, rows, columns = mean.shape
+    row, column = _triangle(size)
+    cells = rows * columns // cell**2
+    known = mean.dtype == packed.dtype and mean.dtype in (torch.half, torch.float)
+    if not known or packed.shape != (cells, len(row)) or rows % cell or columns % cell:
+        raise ValueError("a position descriptor of the wrong shape or type")
+    whitener = torch.zeros(cells, size, size)
+    whitener[:, row, column] = packed.float()
+    return PositionDescriptor(features_last(mean.float()), whitener)
+
+
+def _triangle(size: int) -> tuple[Tensor, Tensor]:
+    row, column = torch.tril_indices(size, size)
+    return row, column

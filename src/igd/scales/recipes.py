@@ -1,0 +1,244 @@
+"""Recipes: every number of a training, under a name. What a user sets replaces what the recipe
+says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from igd.errors import UserError
+from igd.method.objective import OBJECTIVES, Objective
+from igd.method.schedule import Training
+from igd.method.similarity import PATCH, WHOLE_IMAGE, Similarity
+
+SMALL_SIDE = 32  # images up to SMALL_LIMIT pixels get one model at this side
+LARGE_SIDE = 256
+
+
+@dataclass(frozen=True)
+class AutoEncoderSettings:
+    """One auto-encoder of the detector: what it reads, its networks and its training."""
+
+    name: str
+    similarity: Similarity
+    training: Training
+    patch: int | None = None  # side of the patches it reads; None: the whole image
+    downsampling: int = 0  # times that what it reads is halved first
+    stride: int = 16  # distance of neighbouring patches
+    inference_stride: int = 1  # one patch in so many, along each axis, while scoring
+    width: int = 64  # channels of the first stage; ResNet18's are 64
+    latent_size: int | None = 128  # Z, no more than a frozen backbone has features; None: as many
+    start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
+    anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
+    smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+
+    @property
+    def smallest_side(self) -> int:
+        """Shortest side of what it reads that MS-SSIM can still divide, in pixels of the image."""
+        return self.similarity.smallest_side << self.downsampling
+
+
+FEATURE_SIDE = 8  # pixels of an image that a feature map says anything about
+EARLY, FINE, LATE = (0,), (1, 2), (3,)  # levels of a backbone, as numbers of its feature maps
+
+
+@dataclass(frozen=True)
+class Level:
+    """Feature maps that are described together, and how much they count in the anomaly map."""
+
+    name: str
+    maps: tuple[int, ...]  # of the backbone's levels, which share one grid
+    pooled: bool = False  # over 3x3 positions
+    cell: int = 2  # positions along the side of a cell, which share a covariance
+    map_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class PositionSettings:
+    """Where: a Gaussian per position of a frozen backbone's maps (PaDiM; Defard et al., 2021)."""
+
+    name: str = "position"
+    levels: tuple[Level, ...] = (
+        Level("early", EARLY, pooled=True, cell=1, map_weight=2.0),
+        Level("fine", FINE, map_weight=2.0),
+        Level("late", LATE, map_weight=0.5),
+    )
+    neighbour_shrinkage: float = 0.25  # share of its neighbours' covariance in a position's
+    global_shrinkage: float = 0.1  # share of the whole image's
+    ridge: float = 1e-4  # added to the variance of each feature, in units of their mean
+    top: int = 3  # positions whose mean distance is the score
+    smoothing: float = 3.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+    smallest_side = FEATURE_SIDE
+
+
+@dataclass(frozen=True)
+class BankSettings:
+    """What: a bank of normal patches, wherever they were (PatchCore; Roth et al., 2022)."""
+
+    name: str = "bank"
+    maps: tuple[int, ...] = FINE
+    patches: int = 1000  # in the bank
+    nearest: int = 3  # of them, whose mean distance counts
+    ridge: float = 0.1  # of the whitening, in units of the mean variance of a feature
+    top: int = 3  # positions whose mean distance is the score
+    map_weight: float = 1.0
+    smoothing: float = 3.0
+    smallest_side = FEATURE_SIDE
+
+
+@dataclass(frozen=True)
+class WholeSettings:
+    """The whole: a Gaussian of the mean and the deviation of all features of an image."""
+
+    name: str = "whole"
+    maps: tuple[int, ...] = (*FINE, *LATE)
+    shrinkage: float = 0.3  # of the correlation towards none
+    smoothing: float = 0.0
+    smallest_side = FEATURE_SIDE
+
+
+@dataclass(frozen=True)
+class PixelSettings:
+    """The scale of models made before 0.2, which is scored and no longer trained."""
+
+    name: str = "pixel"
+    neighbour_shrinkage: float = 0.25
+    global_shrinkage: float = 0.03
+    ridge: float = 0.001
+    min_samples: int = 300
+    shift: float = 4.0
+    rotation: float = 10.0
+    background_power: float = 0.5  # of an image's own background that distances are divided by
+    smoothing: float = 4.0
+    smallest_side = FEATURE_SIDE
+
+
+FeatureSettings = PositionSettings | BankSettings | WholeSettings
+ScaleSettings = AutoEncoderSettings | FeatureSettings | PixelSettings
+Pretraining = Literal["scratch", "imagenet", "distill", "contrastive"]
+Combination = Literal["calibrated", "sum"]
+PRETRAININGS: tuple[Pretraining, ...] = ("scratch", "imagenet", "distill", "contrastive")
+FORMER_NAMES = {"pixel": "position"}  # of scales, in flags
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A name for a complete set of settings."""
+
+    name: str
+    small: tuple[ScaleSettings, ...]  # for images up to 64 pixels
+    large: tuple[ScaleSettings, ...]  # for larger ones
+    frozen_small: tuple[ScaleSettings, ...]  # the same on the features of a frozen backbone
+    frozen_large: tuple[ScaleSettings, ...]
+    default_scales: tuple[str, ...]  # of those there are
+    pretrain: Pretraining = "scratch"
+    # Of scales, and of l_h and l_r: the paper's sum, or each in units of its own spread.
+    combination: Combination = "sum"
+
+
+_PAPER = Training()
+_AUTHORS = Training(
+    betas=(0.0, 0.9), schedule="polynomial", e_step_every=10, flip=True, batch_size=16
+)
+_FAST = Training(
+    learning_rate=1e-3, schedule="cosine", online_rate=0.1, epoch_size=512, balance=0.3, clip=0.5
+)
+# A whitened start is already the best Gaussian of the features: training refines it, gently and for
+# a short while.
+_REFINE = replace(_FAST, learning_rate=3e-4, steps=200)
+
+_PAPER_SMALL = AutoEncoderSettings("global", PATCH, _PAPER)
+_PAPER_LARGE = (
+    AutoEncoderSettings("global", WHOLE_IMAGE, _PAPER),
+    AutoEncoderSettings("local", PATCH, _PAPER, patch=32),
+)
+_AUTHORS_SMALL = AutoEncoderSettings("global", PATCH, _AUTHORS, anomaly_share=0.9)
+_AUTHORS_LARGE = (
+    AutoEncoderSettings("global", WHOLE_IMAGE, _AUTHORS, anomaly_share=0.9),
+    AutoEncoderSettings(
+        "local", PATCH, replace(_AUTHORS, batch_size=450), patch=32, anomaly_share=0.1
+    ),
+)
+_FAST_SMALL = AutoEncoderSettings(
+    "global", PATCH, replace(_FAST, steps=500), width=16, smoothing=1.0
+)
+_FAST_LARGE = (
+    AutoEncoderSettings(
+        "global", WHOLE_IMAGE, replace(_FAST, steps=300, batch_size=8), width=16, smoothing=4.0
+    ),
+    # A score of an image is that of its worst patch, and some normal patch is always far from the
+    # centre: as in the authors' code, l_h counts for a tenth there.
+    AutoEncoderSettings(
+        "local",
+        PATCH,
+        replace(_FAST, steps=1000),
+        patch=32,
+        width=16,
+        anomaly_share=0.1,
+        smoothing=4.0,
+    ),
+)
+# The authors weight l_h of whole images with nine tenths and that of patches with one.
+_ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
+_FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES)
+# Decoding and comparing are what scoring a large image costs. Here they stand beside the position
+# scale, which finds what is small: narrow decoders, all at half the image's size, patches side by
+# side, whole images by the coarser four of five scales.
+_HALVED: dict[str, Any] = {"downsampling": 1, "similarity": Similarity(weights=PATCH.weights)}
+_HALVED_PATCHES: dict[str, Any] = {
+    "downsampling": 1,
+    "patch": 64,
+    "stride": 32,
+    "inference_stride": 2,
+}
+_FROZEN_LARGE = (
+    replace(
+        _FAST_LARGE[0],
+        training=replace(_REFINE, batch_size=8),
+        width=8,
+        **_HALVED,
+        **_ON_WHOLE_IMAGES,
+    ),
+    replace(
+        _FAST_LARGE[1],
+        training=replace(_REFINE, steps=500),
+        width=8,
+        **_HALVED_PATCHES,
+        latent_size=None,
+        start="whitened",
+    ),
+    PositionSettings(),
+    BankSettings(),
+    WholeSettings(),
+)
+_BOTH = ("global", "local")
+
+RECIPES = {
+    "paper": Recipe("paper", (_PAPER_SMALL,), _PAPER_LARGE, (_PAPER_SMALL,), _PAPER_LARGE, _BOTH),
+    "authors": Recipe(
+        "authors", (_AUTHORS_SMALL,), _AUTHORS_LARGE, (_AUTHORS_SMALL,), _AUTHORS_LARGE, _BOTH
+    ),
+    "fast": Recipe(
+        "fast",
+        (_FAST_SMALL,),
+        _FAST_LARGE,
+        (_FROZEN_SMALL,),
+        _FROZEN_LARGE,
+        ("position", "bank", "whole"),
+        pretrain="imagenet",
+        combination="calibrated",
+    ),
+}
+
+
+def find_recipe(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise UserError(f"no recipe is called {name!r}; there are {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+def find_objective(name: str) -> Objective:
+    if name not in OBJECTIVES:
+        raise UserError(f"no objective is called {name!r}; there are {', '.join(OBJECTIVES)}")
+    return OBJECTIVES[name]

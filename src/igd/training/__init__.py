@@ -1,0 +1,14 @@
+"""From images to a fitted state.
+
+parameters   what a user may set, spelled once: constructor, flags and file header are made of it
+plan         which scales, which square, which backbone
+split        which images are learnt from, which are held out
+fit          the whole way, from a source of images to a fitted state
+extract      one pass of the frozen backbone over the training images
+crossfit     every image scored by a model that did not learn from it
+autoencoders training of the paper's models
+calibrate    what held-out normal images say: fusion, threshold, promise
+diagnostics  a training that went wrong must not look like one that went well
+resume       what a run is known by, and its state as tensors
+fitted       the fitted state: what `fit` makes, the file holds, export reads and `load` returns
+"""

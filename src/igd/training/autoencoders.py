@@ -1,0 +1,103 @@
+"""Training of the paper's models, from their checkpoints where there are any."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from igd.data.store import Pixels
+from igd.errors import TrainingWarning, UserError
+from igd.files.checkpoint import stopped
+from igd.method.em import TrainingState, train
+from igd.scales.autoencoder import AutoEncoderScale
+from igd.scales.base import Scale
+from igd.scales.samples import FeatureSamples
+from igd.training.diagnostics import check_decoder, check_training, snapshot
+from igd.training.extract import MIRRORED
+from igd.training.parameters import Parameters
+from igd.training.resume import Controls, restore_state, state_tensors
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+CHECKED = 32  # training samples on which the decoder is checked
+
+
+def train_autoencoders(
+    scales: list[Scale],
+    pixels: Pixels,
+    features: dict[str, Tensor],
+    parameters: Parameters,
+    controls: Controls,
+) -> None:
+    """Train every scale that can be; what went wrong without crashing is a `TrainingWarning`."""
+    for scale in scales:
+        if isinstance(scale, AutoEncoderScale):
+            name = scale.settings.name
+            samples = scale.samples(pixels, features.get(name), features.get(f"{name}{MIRRORED}"))
+            fabric = make_fabric(parameters.device, parameters.precision)
+            for message in train_autoencoder(scale, samples, fabric, controls):
+                warnings.warn(f"{name} model: {message}", TrainingWarning, stacklevel=2)
+
+
+def train_autoencoder(
+    scale: AutoEncoderScale, samples: FeatureSamples, fabric: Fabric, controls: Controls
+) -> list[str]:
+    """Train one scale to the end; returns warnings."""
+    settings, (progress, stop, saved) = scale.settings, controls
+    state = scale.start(samples)
+    before = snapshot(state)
+    begun = saved.part(settings.name) if saved else {}
+    if begun:
+        restore_state(state, begun)
+
+    def after_step(state: TrainingState) -> None:
+        last = state.history[state.step - 1]
+        progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
+        stopping = stop()
+        if saved:
+            done = state.step == len(state.history)
+            saved.keep(
+                settings.name, partial(state_tensors, state), progress, at_once=done or stopping
+            )
+        if stopping:
+            raise stopped(saved)
+
+    progress.start(len(state.history), f"training {settings.name} model", state.step)
+    try:
+        train(
+            state,
+            samples,
+            scale.objective,
+            settings.similarity,
+            settings.training,
+            fabric,
+            after_step,
+        )
+    finally:
+        progress.finish()
+    scale.finish(state)
+    return check_training(state, before, scale.objective) + _check_decoder(scale, samples)
+
+
+def _check_decoder(scale: AutoEncoderScale, samples: FeatureSamples) -> list[str]:
+    if scale.objective.reconstruction is None or len(samples) < 2:
+        return []
+    spread = torch.linspace(0, len(samples) - 1, min(CHECKED, len(samples))).long()
+    return check_decoder(scale.autoencoder, samples.batch(spread), scale.settings.similarity)
+
+
+def make_fabric(device: str, precision: str) -> Fabric:
+    """Where to train, and how exactly."""
+    from lightning_fabric import Fabric  # a third of the time that importing a detector would take
+
+    try:
+        return Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]
+    except Exception as error:  # whatever Fabric says about a device or a precision it can't have
+        raise UserError(
+            f"device {device!r} with precision {precision!r} can't be used here: {error}"
+        ) from None

@@ -1,0 +1,125 @@
+"""What held-out normal images say: where they lie, how far each part of a score deviates, which
+scores and maps are usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from igd.backbones.features import Features, FrozenBackbone
+from igd.data.row_buffer import RowBuffer
+from igd.data.store import Pixels
+from igd.inference.conformal import Calibration, threshold
+from igd.inference.predictor import batch_size
+from igd.progress import Progress
+from igd.scales.autoencoder import AutoEncoderScale
+from igd.scales.base import FeatureScale, Scale, ScaleOutput
+from igd.scales.fusion import Fusion, RobustScaler
+from igd.scales.position_moments import PositionMoments
+
+SHARPNESS = 0.5  # of the soft maximum over the parts of a score
+# Quantiles that deviations of parts and of maps are taken from.
+UPPER_SCORE, UPPER_PIXEL = 0.9, 0.95
+SPARSE = 8  # one pixel in so many, along each axis, tells how a map's values are distributed
+ODD = 6.0  # deviations above the median of normal images from which one is named
+CALM = 0.99  # share of a normal image's pixels that its overlay should leave uncoloured
+
+
+@dataclass(frozen=True)
+class Model:
+    """Scales that have learnt, and the backbone they read."""
+
+    backbone: FrozenBackbone | None
+    scales: list[Scale]
+
+    @property
+    def on_features(self) -> list[FeatureScale]:
+        return [scale for scale in self.scales if isinstance(scale, FeatureScale)]
+
+    def batches(
+        self, pixels: Pixels, progress: Progress, doing: str
+    ) -> Iterator[tuple[Tensor, Features | None]]:
+        """Images and a frozen backbone's features of them, batch after batch."""
+        indices = torch.arange(len(pixels)).split(batch_size(pixels.shape[-1]))
+        for some in progress.track(indices, len(indices), doing):
+            images = pixels[some]
+            yield images, self.backbone(images) if self.backbone else None
+
+    def outputs(
+        self, pixels: Pixels, progress: Progress, doing: str
+    ) -> Iterator[list[ScaleOutput]]:
+        """What every scale says, batch after batch."""
+        for images, features in self.batches(pixels, progress, doing):
+            yield [scale.score(images, features) for scale in self.scales]
+
+
+def fit_fusion(batches: Iterable[list[ScaleOutput]], on_features: bool) -> Fusion:
+    """How far normal images deviate in each part of the score, and in each map."""
+    parts, maps = RowBuffer(), RowBuffer()
+    for outputs in batches:
+        parts.add(torch.stack([part for output in outputs for part in output.parts], dim=1))
+        every = [each for output in outputs for each in output.maps]
+        if on_features:
+            maps.add(torch.stack([each[:, ::SPARSE, ::SPARSE] for each in every], dim=1))
+        else:
+            maps.add(torch.stack([each.flatten(1).amax(dim=1) for each in every], dim=1))
+    if not on_features:
+        scalers, peaks = ([RobustScaler.fit(each) for each in rows.all.T] for rows in (parts, maps))
+        return Fusion(scalers, peaks)
+    scalers = [RobustScaler.fit_upper(column, UPPER_SCORE) for column in parts.all.T]
+    pixels = maps.all.transpose(0, 1).flatten(1)
+    return Fusion(
+        scalers, [RobustScaler.fit_upper(each, UPPER_PIXEL) for each in pixels], sharpness=SHARPNESS
+    )
+
+
+def measure_autoencoders(model: Model, pixels: Pixels, progress: Progress) -> None:
+    """Where normal images lie in each latent space, and which errors of reconstruction are usual at
+    each position.
+    """
+    trained = [scale for scale in model.scales if isinstance(scale, AutoEncoderScale)]
+    if not trained:
+        return
+    moments, latents = [PositionMoments() for _ in trained], [RowBuffer() for _ in trained]
+    for images, features in model.batches(pixels, progress, "measuring models"):
+        for scale, maps, latent in zip(trained, moments, latents, strict=True):
+            (own,) = scale.score(images, features).maps
+            maps.update(own[:, None])
+            if scale.settings.patch is None:
+                latent.add(scale.latents(images, features))
+    for scale, maps, latent in zip(trained, moments, latents, strict=True):
+        scale.measure(latent.all if scale.settings.patch is None else None, maps)
+
+
+def calibrate(
+    batches: Iterable[list[ScaleOutput]], fusion: Fusion, rate: float
+) -> tuple[Fusion, Calibration]:
+    """The fusion whose score of 1/2 is the threshold at this rate, and the calibration that
+    promises it.
+
+    The paper's plain sum stays as it is: its threshold is whatever the held-out images say.
+    """
+    deviations, peaks, levels = RowBuffer(), RowBuffer(), RowBuffer()
+    for outputs in batches:
+        anomaly_map = fusion.map(outputs).flatten(1)
+        deviations.add(fusion.deviation(outputs))
+        peaks.add(anomaly_map.amax(dim=1))
+        levels.add(anomaly_map.quantile(CALM, dim=1))
+    if fusion.scalers is not None:
+        fusion = fusion.at_threshold(threshold(deviations.all, rate))
+    scores = fusion.bounded(deviations.all).numpy()
+    return fusion, Calibration(scores, peaks.all.numpy(), levels.all.mean().item(), rate)
+
+
+def odd_ones(scores: NDArray[np.floating], names: Sequence[str]) -> list[str]:
+    """Which normal images lie so far above the rest that they may be none, the oddest first."""
+    values = torch.as_tensor(scores).double().logit()
+    deviation = RobustScaler.fit(values)(values)
+    order = deviation.argsort(descending=True).tolist()
+    return [names[number] for number in order if deviation[number] > ODD]

@@ -1,0 +1,122 @@
+"""The frozen backbone's pass over the training images: every scale's features, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from igd.backbones.features import Features, FrozenBackbone
+from igd.data.row_buffer import RowBuffer
+from igd.data.store import Pixels
+from igd.files.checkpoint import stopped, under
+from igd.scales.autoencoder import AutoEncoderScale
+from igd.scales.base import FeatureScale, Scale
+from igd.training.resume import Controls
+
+AT_ONCE = 32  # images that pass through the backbone before progress is shown
+PART = "features"  # of a checkpoint
+MIRRORED = " mirrored"  # behind an auto-encoder's name: features of its mirrored samples
+LEVEL = "level "  # before a number: feature maps of whole images
+
+Reading = Callable[[Features], Tensor]  # what is kept of the features of a batch
+
+
+@dataclass
+class Pass:
+    """The training images once, changed in some way, and what is kept of their features."""
+
+    what: str
+    change: Callable[[Tensor], Tensor]
+    kept: dict[str, Reading] = field(default_factory=dict)
+
+
+def extract_features(
+    backbone: FrozenBackbone | None, scales: list[Scale], pixels: Pixels, controls: Controls
+) -> dict[str, Tensor]:
+    """Features of the training samples of every auto-encoder, by its name, and the levels that
+    scales on features learn from.
+    """
+    if backbone is None:
+        return {}
+    extraction = Extraction(backbone, pixels, controls)
+    extraction.run(_passes(scales, len(backbone.blocks)))
+    return {name: buffer.all for name, buffer in extraction.rows.items()}
+
+
+def levels_of(features: dict[str, Tensor]) -> list[Tensor]:
+    """The feature maps of whole images, (n, channels, rows, columns) each."""
+    count = sum(name.startswith(LEVEL) for name in features)
+    return [features[f"{LEVEL}{number}"] for number in range(count)]
+
+
+def _passes(scales: list[Scale], levels: int) -> list[Pass]:
+    trained = [scale for scale in scales if isinstance(scale, AutoEncoderScale)]
+    kept: dict[str, Reading] = {scale.settings.name: scale.patch_features for scale in trained}
+    if any(isinstance(scale, FeatureScale) for scale in scales):
+        kept |= {f"{LEVEL}{number}": _level(number) for number in range(levels)}
+    passes = [Pass("images", lambda images: images, kept)]
+    flipped = [scale for scale in trained if scale.settings.training.flip]
+    if flipped:
+        mirrored = {f"{each.settings.name}{MIRRORED}": each.patch_features for each in flipped}
+        passes.append(Pass("mirrored images", lambda images: images.flip(-1), dict(mirrored)))
+    return passes
+
+
+def _level(number: int) -> Reading:
+    """Half precision holds what ImageNet features say, in half the memory."""
+    return lambda features: features.maps[number].half()
+
+
+class Extraction:
+    """All passes, and how far they are: what a checkpoint keeps and resumes from."""
+
+    def __init__(self, backbone: FrozenBackbone, pixels: Pixels, controls: Controls) -> None:
+        self.backbone, self.pixels, self.controls = backbone, pixels, controls
+        self.rows: dict[str, RowBuffer] = {}
+        self.passed = self.batch = 0  # passes that are done, and batches of the one under way
+
+    def run(self, passes: list[Pass]) -> None:
+        self._take_up()
+        for each in passes[self.passed :]:
+            batches = torch.arange(len(self.pixels)).split(AT_ONCE)
+            self.controls.progress.start(
+                len(batches), f"extracting features of {each.what}", self.batch
+            )
+            try:
+                for indices in batches[self.batch :]:
+                    self._keep()
+                    self._extract(each, indices)
+                    self.controls.progress.advance()
+            finally:
+                self.controls.progress.finish()
+            self.passed, self.batch = self.passed + 1, 0
+
+    def _extract(self, each: Pass, indices: Tensor) -> None:
+        features = self.backbone(each.change(self.pixels[indices]))
+        for name, reading in each.kept.items():
+            self.rows.setdefault(name, RowBuffer(len(self.pixels))).add(reading(features))
+        self.batch += 1
+
+    def _keep(self) -> None:
+        """A checkpoint now and then, and one before a stop."""
+        progress, stop, saved = self.controls
+        stopping = stop()
+        if saved:
+            saved.keep(PART, self._state, progress, at_once=stopping)
+        if stopping:
+            raise stopped(saved)
+
+    def _state(self) -> dict[str, Tensor]:
+        tensors = {"passed": torch.tensor(self.passed), "batch": torch.tensor(self.batch)}
+        return tensors | {f"rows/{name}": buffer.all for name, buffer in self.rows.items()}
+
+    def _take_up(self) -> None:
+        saved = self.controls.saved
+        tensors = saved.part(PART) if saved else {}
+        if tensors:
+            self.passed, self.batch = int(tensors["passed"]), int(tensors["batch"])
+            for name, rows in under("rows/", tensors).items():
+                self.rows.setdefault(name, RowBuffer(len(self.pixels))).add(rows)

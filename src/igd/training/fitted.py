@@ -1,0 +1,86 @@
+"""The fitted state: what `fit` makes, the model file holds, export reads and `load` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from igd.backbones.features import Features, FrozenBackbone
+from igd.data.geometry import Geometry
+from igd.inference.conformal import Calibration
+from igd.method.objective import Objective
+from igd.scales.autoencoder import AutoEncoderScale
+from igd.scales.base import Scale, ScaleOutput
+from igd.scales.fusion import Fusion
+
+
+class Scored(NamedTuple):
+    """Images at the model's size, scored."""
+
+    score: Tensor  # (b,)
+    map: Tensor  # (b, side, side)
+    terms: dict[str, Tensor]  # of each scale, (b,) each
+
+
+@dataclass(frozen=True)
+class FittedState:
+    """All that a detector learnt, and where it came from."""
+
+    parameters: dict[str, Any]  # of the constructor
+    geometry: Geometry
+    channels: int
+    objective: Objective
+    backbone: FrozenBackbone | None
+    scales: list[Scale]
+    fusion: Fusion
+    calibration: Calibration
+    # Some of the calibration images, at the model's size: whatever is made of the model is tried on
+    # them.
+    examples: Tensor
+    example_scores: Tensor  # what it said of them when it was made
+    provenance: dict[str, Any]
+
+    @property
+    def trained(self) -> bool:
+        """Whether any scale was trained with the objective; the others have a closed form."""
+        return any(isinstance(scale, AutoEncoderScale) for scale in self.scales)
+
+    def score(self, pixels: Tensor) -> Scored:
+        """Score, map and terms of 8-bit images (b, c, side, side). Every score and every map comes
+        from here.
+        """
+        features = self.features(pixels)
+        return self.fused([scale.score(pixels, features) for scale in self.scales])
+
+    def forward(self, pixels: Tensor) -> Scored:
+        """The same in PyTorch alone and in one piece: what export traces."""
+        features = self.backbone.traced(pixels) if self.backbone else None
+        return self.fused([scale.forward(pixels, features) for scale in self.scales])
+
+    def fused(self, outputs: list[ScaleOutput]) -> Scored:
+        """What all scales say together."""
+        named = zip((scale.settings.name for scale in self.scales), outputs, strict=True)
+        terms = {
+            f"{name}.{term}": value
+            for name, output in named
+            for term, value in output.terms.items()
+        }
+        return Scored(self.fusion.score(outputs), self.fusion.map(outputs), terms)
+
+    def features(self, pixels: Tensor) -> Features | None:
+        """One pass of the frozen backbone, which every scale reads from."""
+        return self.backbone(pixels) if self.backbone else None
+
+    @torch.no_grad()
+    def latents(self, pixels: Tensor) -> dict[str, Tensor]:
+        """Where images lie in the space of each scale: (b, Z) each."""
+        features = self.features(pixels)
+        return {scale.settings.name: scale.latents(pixels, features) for scale in self.scales}
+
+    @property
+    def smallest_side(self) -> int:
+        """Of an image in which the smallest window of some scale finds its place."""
+        return min(scale.settings.smallest_side for scale in self.scales)

@@ -1,0 +1,119 @@
+"""The parameters of a training, spelled once: constructor, flags, model file and benchmark settings
+are made of them.
+
+Nothing here imports PyTorch, so that `igd --help` answers at once; a test holds the names below to
+what they name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from igd.errors import UserError
+
+if TYPE_CHECKING:
+    from igd.data.geometry import Fit
+    from igd.scales.recipes import Combination
+
+Precision = Literal["32-true", "bf16-mixed"]
+RECIPES = ("fast", "paper", "authors")
+OBJECTIVES = ("igd", "mse", "rec", "rec+gac", "dsvdd", "dsvdd+rec", "authors")
+SCALES = ("global", "local", "position", "bank", "whole")
+FITS = ("resize", "crop", "letterbox")
+PRETRAININGS = ("scratch", "imagenet", "distill", "contrastive")
+COMBINATIONS = ("calibrated", "sum")
+PRECISIONS = ("32-true", "bf16-mixed")
+BACKBONE = "efficientnet_lite0"
+RECIPES_OWN = "(default: the recipe's)"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def _parameter(default: Any, help: str, **flag: Any) -> Any:
+    """A field with what its flag on the command line needs beside its name and default."""
+    return field(default=default, metadata={"help": help, **flag})
+
+
+@dataclass(eq=False, repr=False)
+class Parameters:
+    """What a user may set; None leaves the choice to the recipe."""
+
+    recipe: str = _parameter("fast", f"{', '.join(RECIPES)} (default: %(default)s)")
+    objective: str = _parameter("igd", f"{', '.join(OBJECTIVES)} (default: %(default)s)")
+    scales: tuple[str, ...] | None = _parameter(
+        None, f"of {', '.join(SCALES)}, such as global,position {RECIPES_OWN}", type=_names
+    )
+    image_size: int | None = _parameter(
+        None,
+        "side of the square the model reads (default: 32 for small images, else 256)",
+        type=int,
+    )
+    fit_to: Fit | None = _parameter(
+        None, "how images become that square (default: resize)", flag="--fit", choices=FITS
+    )
+    epochs: int | None = _parameter(None, f"passes over the images {RECIPES_OWN}", type=int)
+    steps: int | None = _parameter(
+        None,
+        f"batches to train on instead of epochs, not counting pre-training {RECIPES_OWN}",
+        type=int,
+    )
+    batch_size: int | None = _parameter(None, f"images in a batch {RECIPES_OWN}", type=int)
+    learning_rate: float | None = _parameter(None, f"of Adam {RECIPES_OWN}", type=float)
+    width: int | None = _parameter(
+        None, f"channels of the networks' first stage {RECIPES_OWN}", type=int
+    )
+    calibration: float | None = _parameter(
+        None,
+        "share of the images held out for the threshold (default: none where every image can be "
+        "scored by a model that did not learn from it, else 0.2)",
+        type=float,
+    )
+    max_false_alarms: float | None = _parameter(
+        None, "accepted share of false alarms (default: 0.05, or what is possible)", type=float
+    )
+    seed: int = _parameter(0, "of all random choices (default: %(default)s)", type=int)
+    device: str = _parameter("cpu", "cpu or cuda (default: %(default)s)")
+    precision: Precision = _parameter(
+        "32-true", "of training (default: %(default)s)", choices=PRECISIONS
+    )
+    strict: bool = _parameter(
+        False, "refuse unreadable images instead of leaving them out", action="store_true"
+    )
+    pretrain: str | None = _parameter(
+        None, f"{', '.join(PRETRAININGS)}, or a file of igd pretrain {RECIPES_OWN}"
+    )
+    backbone: str = _parameter(BACKBONE, "network with ImageNet weights (default: %(default)s)")
+    weights: str | Path | None = _parameter(
+        None,
+        "file with the backbone's weights, .safetensors or .pth (default: those installed)",
+        type=Path,
+    )
+    combination: Combination | None = _parameter(
+        None, f"how scales become one score {RECIPES_OWN}", choices=COMBINATIONS
+    )
+    feature_cache: str | Path | None = _parameter(
+        None,
+        "folder to keep the backbone's features of the images in (default: nowhere)",
+        type=Path,
+    )
+
+    def changed(self, *names: str) -> dict[str, Any]:
+        """Those of these parameters that the user set to something else than their default."""
+        return {
+            each.name: getattr(self, each.name)
+            for each in fields(Parameters)
+            if each.name in names and getattr(self, each.name) != each.default
+        }
+
+
+# Parameters that say where something is, not what is computed.
+PLACES = ("feature_cache", "weights")
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UserError(f"seed is {seed}; it must not be negative")

@@ -1,0 +1,285 @@
+"""What is built for whom: which scales on which square, through which backbone; and what of the
+parameters has no effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from igd.backbones.architectures import Backbone
+from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
+from igd.backbones.weights import load_backbone
+from igd.data.decoding import UnreadableImage
+from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.sources import Source
+from igd.data.store import Pixels
+from igd.errors import UserError
+from igd.method.objective import Objective
+from igd.pretraining import contrastive, distillation
+from igd.pretraining.contrastive import Contrast
+from igd.pretraining.distillation import Distillation
+from igd.pretraining.encoders import load_encoder
+from igd.scales.autoencoder import check_side
+from igd.scales.recipes import (
+    FORMER_NAMES,
+    LARGE_SIDE,
+    PRETRAININGS,
+    SMALL_SIDE,
+    AutoEncoderSettings,
+    Recipe,
+    ScaleSettings,
+    find_objective,
+    find_recipe,
+)
+from igd.training.parameters import Parameters, check_seed
+from igd.training.resume import Controls
+
+LEARNT_FROM = 600  # images, at most, by scales on features: more teach little and take memory
+HELD_OUT = 0.2  # share of the images that calibrate a detector which is not cross-fitted
+FEWEST = 3  # images: two to train on, for a pair to interpolate between, and one to calibrate with
+TRAINED_BY = (
+    "objective",
+    "epochs",
+    "steps",
+    "batch_size",
+    "learning_rate",
+    "width",
+    "device",
+    "precision",
+)
+READ_BY_BACKBONE = ("backbone", "weights")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a training builds."""
+
+    geometry: Geometry
+    settings: list[ScaleSettings]
+    objective: Objective
+    origin: Origin | None  # of the frozen backbone; None: encoders learn from scratch
+    calibrated: bool  # whether parts are scaled by what held-out images say
+    held_out: float | None  # share of the images; None: cross-fitted, every image is learnt from
+
+    @property
+    def on_features(self) -> bool:
+        """Whether all scales learn from features of all images at once, and none is trained."""
+        return not any(isinstance(each, AutoEncoderSettings) for each in self.settings)
+
+    @property
+    def smallest_side(self) -> int:
+        """Of an image in which the smallest window of some scale finds its place."""
+        return min(each.smallest_side for each in self.settings)
+
+    def described(self, parameters: dict[str, Any], version: str) -> dict[str, Any]:
+        """All that the result depends on, beside the images."""
+        return {
+            "made_by": version,
+            "parameters": parameters,
+            "objective": asdict(self.objective),
+            "scales": [asdict(each) for each in self.settings],
+            "backbone": self.origin and self.origin.described,
+        }
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the frozen backbone that scales read comes from."""
+
+    found: Backbone | None  # with ImageNet weights, or in a file
+    # From what was found, or from nothing; None: as it was found.
+    learning: Distillation | Contrast | None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        return {
+            "weights": self.found and self.found.identity,
+            "pretraining": self.learning and asdict(self.learning),
+        }
+
+
+def make_plan(parameters: Parameters, source: Source) -> Plan:
+    """The recipe for images of this size, with what the user set in place of the recipe's."""
+    check_seed(parameters.seed)
+    if parameters.fit_to is not None and parameters.fit_to not in FITS:
+        raise UserError(
+            f"images can't be fitted by {parameters.fit_to!r}; there are {', '.join(FITS)}"
+        )
+    if len(source) < FEWEST:
+        raise UserError(
+            f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, "
+            f"better 100"
+        )
+    recipe, objective = find_recipe(parameters.recipe), find_objective(parameters.objective)
+    side = choose_side(parameters.image_size, source)
+    settings = choose_scales(parameters, recipe, side)
+    _refuse_without_effect(parameters, recipe, settings, side)
+    combination = parameters.combination or recipe.combination
+    geometry = Geometry(side, parameters.fit_to or "resize")
+    calibrated = combination == "calibrated"
+    origin = choose_origin(parameters, recipe)
+    held_out = choose_held_out_share(parameters, settings, calibrated, len(source))
+    return Plan(geometry, settings, objective, origin, calibrated, held_out)
+
+
+def choose_held_out_share(
+    parameters: Parameters, settings: list[ScaleSettings], calibrated: bool, count: int
+) -> float | None:
+    """None where scales are fitted fast enough to score every image by a model that did not learn
+    from it, and images are few enough to be worth it.
+    """
+    trained = any(isinstance(each, AutoEncoderSettings) for each in settings)
+    if parameters.calibration is None and calibrated and not trained and count <= LEARNT_FROM:
+        return None
+    return HELD_OUT if parameters.calibration is None else parameters.calibration
+
+
+def choose_side(image_size: int | None, source: Source) -> int:
+    """The side of the model's square: the one asked for, or what the first image suggests."""
+    side = image_size
+    if side is None:
+        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
+    if not 0 < side <= LARGEST_SIDE:
+        raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
+    return side
+
+
+def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[ScaleSettings]:
+    """The scales asked for, or the recipe's, among those that there are for a square of this
+    side.
+    """
+    frozen = (parameters.pretrain or recipe.pretrain) != "scratch"
+    if side <= SMALL_LIMIT:
+        available = recipe.frozen_small if frozen else recipe.small
+    else:
+        available = recipe.frozen_large if frozen else recipe.large
+    names = tuple(each.name for each in available)
+    asked = tuple(FORMER_NAMES.get(name, name) for name in parameters.scales or ())
+    wanted = asked or tuple(name for name in names if name in recipe.default_scales) or names
+    unknown = sorted(set(wanted) - set(names))
+    if unknown:
+        there = ", ".join(names)
+        raise UserError(
+            f"no scale is called {', '.join(unknown)} for images of {side} pixels; there are "
+            f"{there}"
+        )
+    if set(wanted) == {"whole"}:
+        raise UserError(
+            "the scale whole has no map; add position or bank, such as --scales whole,bank"
+        )
+    settings = [_override(each, parameters) for each in available if each.name in wanted]
+    for each in settings:
+        if isinstance(each, AutoEncoderSettings):
+            check_side(each, side)
+    return settings
+
+
+def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
+    own = parameters.changed("epochs", "steps", "batch_size", "learning_rate", "width")
+    for name, value in own.items():
+        if not 0 < value < float("inf"):
+            raise UserError(f"{name} is {value}; it must be a positive number")
+    if own.get("batch_size", 2) < 2:
+        raise UserError("batch_size is 1; interpolation needs at least two images in a batch")
+    if not isinstance(settings, AutoEncoderSettings):
+        return settings  # there is nothing to train
+    width = own.pop("width", settings.width)
+    if "epochs" in own:  # whole passes over the images, not the recipe's budget
+        own = {"steps": None, "epoch_size": None, **own}
+    return replace(
+        settings, training=replace(settings.training, seed=parameters.seed, **own), width=width
+    )
+
+
+def _refuse_without_effect(
+    parameters: Parameters, recipe: Recipe, settings: list[ScaleSettings], side: int
+) -> None:
+    """A parameter that changes nothing in what is built must not look as if it had been used."""
+    scales = ", ".join(each.name for each in settings)
+    if not any(isinstance(each, AutoEncoderSettings) for each in settings):
+        _refuse(
+            parameters.changed(*TRAINED_BY),
+            f"images of {side} pixels are scored by {scales} here, which trains nothing; "
+            "add a scale that is trained (--scales global,local), or train from scratch "
+            "(--pretrain scratch)",
+        )
+    pretrain = parameters.pretrain or recipe.pretrain
+    if pretrain not in ("imagenet", "distill"):
+        _refuse(
+            parameters.changed(*READ_BY_BACKBONE),
+            f"the encoder comes from {pretrain} here; use ImageNet features (--pretrain imagenet "
+            f"or distill)",
+        )
+    if parameters.epochs is not None and parameters.steps is not None:
+        raise UserError("epochs and steps both say how long to train; give one of them")
+
+
+def _refuse(changed: dict[str, Any], reason: str) -> None:
+    if changed:
+        named = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        verb = "has" if len(changed) == 1 else "have"
+        raise UserError(f"{named} {verb} no effect: {reason}")
+
+
+def choose_origin(parameters: Parameters, recipe: Recipe) -> Origin | None:
+    """Where the backbone comes from; None where encoders learn from scratch."""
+    wanted, fast = parameters.pretrain or recipe.pretrain, recipe.name == "fast"
+    if wanted == "scratch":
+        return None
+    if wanted == "contrastive":
+        return Origin(None, replace(contrastive.FAST if fast else Contrast(), seed=parameters.seed))
+    if wanted in ("imagenet", "distill"):
+        found = load_backbone(
+            parameters.backbone, Path(parameters.weights) if parameters.weights else None
+        )
+        if wanted == "imagenet":
+            return Origin(found, None)
+        return Origin(
+            found, replace(distillation.FAST if fast else Distillation(), seed=parameters.seed)
+        )
+    if not Path(wanted).is_file():
+        raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
+    return Origin(load_encoder(Path(wanted)), None)
+
+
+def make_backbone(
+    plan: Plan, pixels: Pixels, cache: str | Path | None, controls: Controls
+) -> FrozenBackbone | None:
+    """The frozen backbone that the scales read, trained if it is to learn; `cache` is a folder to
+    keep features in.
+    """
+    if plan.origin is None:
+        return None
+    found, learning, side = plan.origin.found, plan.origin.learning, plan.geometry.side
+    if isinstance(learning, Contrast):
+        backbone = contrastive.contrast(pixels, learning, *controls).encoder
+    else:
+        assert found is not None
+        backbone = found
+        if learning:
+            teacher = FrozenBackbone(found, input_side(side, found), (), vector=True)
+            backbone = distillation.distil(teacher, pixels, learning, *controls).encoder
+    vector = any(isinstance(each, AutoEncoderSettings) and not each.patch for each in plan.settings)
+    patches = any(isinstance(each, AutoEncoderSettings) and each.patch for each in plan.settings)
+    on_features = any(not isinstance(each, AutoEncoderSettings) for each in plan.settings)
+    kind = backbone.kind
+    blocks = kind.levels if on_features else kind.fine_blocks if patches else ()
+    frozen = FrozenBackbone(backbone, input_side(side, backbone), blocks, vector)
+    if cache:
+        frozen.cache_in(Path(cache))
+    return frozen
+
+
+def _first_readable(source: Source) -> Image.Image:
+    for number in range(len(source)):
+        try:
+            return source.read(number)
+        except UnreadableImage as error:
+            last = error
+    raise UserError(
+        f"{source.described}: none of the {len(source)} images can be read; the last: {last}"
+    )

@@ -1,0 +1,167 @@
+"""`igd predict`: its files, what a crash leaves of them, and that every image is decoded once."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import spotted, stripes, write_images
+from PIL import Image
+
+from igd import IGD
+from igd.cli import main
+from igd.data import decoding
+
+
+@pytest.fixture
+def model(fitted: IGD, tmp_path: Path) -> Path:
+    fitted.save(tmp_path / "model.igd")
+    return tmp_path / "model.igd"
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    return write_images(tmp_path / "parts", spotted(stripes(6, seed=7)))
+
+
+def predict(model: Path, images: Path, out: Path, *flags: str) -> int:
+    return main(["predict", str(model), str(images), "--out", str(out), "--quiet", *flags])
+
+
+def test_json_lines_hold_what_the_csv_holds(model: Path, parts: Path, tmp_path: Path) -> None:
+    for kind in ("csv", "jsonl"):
+        assert predict(model, parts, tmp_path / kind, "--format", kind) == 0
+    rows = list(csv.DictReader((tmp_path / "csv" / "scores.csv").open()))
+    lines = [
+        json.loads(line) for line in (tmp_path / "jsonl" / "scores.jsonl").read_text().splitlines()
+    ]
+    assert [{name: str(value) for name, value in line.items()} for line in lines] == rows
+    assert len(rows) == 6
+
+
+def test_raw_maps_are_the_predictions_maps(model: Path, parts: Path, tmp_path: Path) -> None:
+    for kind in ("npy", "png16"):
+        assert predict(model, parts, tmp_path / kind, "--maps", kind) == 0
+    for prediction in IGD.load(model).predict(parts):
+        name = Path(prediction.name).name
+        exact = np.load(tmp_path / "npy" / "maps" / f"{name}.npy", allow_pickle=False)
+        np.testing.assert_array_equal(exact, prediction.map)
+        with Image.open(tmp_path / "png16" / "maps" / f"{name}.png") as picture:
+            assert picture.mode.startswith("I")
+            np.testing.assert_allclose(
+                np.asarray(picture) / 65535, prediction.map, atol=0.51 / 65535
+            )
+
+
+def test_raw_maps_need_a_folder(
+    model: Path, parts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(model), str(parts), "--maps", "npy"]) == 2
+    assert "--maps npy needs a folder to write to; add --out" in capsys.readouterr().err
+
+
+def test_no_image_is_decoded_twice(
+    model: Path, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: Counter[Path] = Counter()
+    opened: Counter[str] = Counter()
+    decode, open_image = decoding.decode_image, Image.open
+
+    def counting(file, *arguments, **named):
+        decoded[file] += 1
+        return decode(file, *arguments, **named)
+
+    def opening(*arguments, **named):
+        opened["images"] += 1
+        return open_image(*arguments, **named)
+
+    monkeypatch.setattr(decoding, "decode_image", counting)
+    monkeypatch.setattr(Image, "open", opening)
+    assert predict(model, parts, tmp_path / "out", "--maps", "png16") == 0
+    assert decoded == dict.fromkeys(sorted(parts.iterdir()), 1)
+    # Once for the size that its header claims, once to decode it.
+    assert opened["images"] == 2 * len(list(parts.iterdir()))
+
+
+def test_verbose_says_where_the_time_went(
+    model: Path, parts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(model), str(parts), "--json", "--quiet", "--verbose"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 6
+    assert "in the model; decoding took" in captured.err
+
+
+def test_a_crash_keeps_all_that_came_before(
+    model: Path,
+    parts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not an unreadable image but a failure of the program, at the fifth image of a batch that
+    holds all six.
+    """
+    decode = decoding.decode_image
+
+    def crashing(file, *arguments, **named):
+        if Path(file).name == "004.png":
+            raise MemoryError("no memory left")
+        return decode(file, *arguments, **named)
+
+    monkeypatch.setattr(decoding, "decode_image", crashing)
+    assert predict(model, parts, tmp_path / "out") == 1
+    assert "no memory left" in capsys.readouterr().err
+    rows = list(csv.DictReader((tmp_path / "out" / "scores.csv").open()))
+    assert [Path(row["path"]).name for row in rows] == ["000.png", "001.png", "002.png", "003.png"]
+
+
+KILLED = """
+import os, signal, sys
+from igd.cli import main
+from igd.evaluation.results import Table
+
+write, rows = Table.write, []
+
+def killing(table, row):
+    if len(rows) == 29:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rows.append(row)
+    write(table, row)
+
+Table.write = killing
+main(sys.argv[1:])
+"""
+
+
+def test_a_killed_process_leaves_whole_rows_and_their_anomaly_maps(
+    model: Path, tmp_path: Path
+) -> None:
+    """Killed without a chance to tidy up, between the map and the row of the thirtieth image."""
+    folder = write_images(tmp_path / "many", stripes(40))
+    table = tmp_path / "out" / "scores.csv"
+    command = ["predict", str(model), str(folder), "--out", str(tmp_path / "out"), "--quiet"]
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, *command],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+        timeout=200,
+    )
+    assert process.returncode == -signal.SIGKILL
+    text = table.read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert text.endswith("\n")
+    assert len(rows) == 29
+    assert [Path(row["path"]).name for row in rows] == [
+        f"{number:03d}.png" for number in range(len(rows))
+    ]
+    for row in rows:
+        assert 0 <= float(row["score"]) <= 1
+        with Image.open(tmp_path / "out" / f"{Path(row['path']).name}.png") as picture:
+            picture.verify()
