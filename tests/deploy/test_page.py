@@ -243,7 +243,8 @@ def test_a_picture_from_the_camera(page: Page, served: Callable[..., str]) -> No
     page.until(lambda: page.all(".card.normal, .card.anomalous"))
     assert page.texts(".card .name")[0].startswith("camera ")
     page.one("#camera-close").click()
-    assert page.run("return document.getElementById('video').srcObject") is None
+    # The dialog tells of its closing a moment later.
+    page.until(lambda: page.run("return document.getElementById('video').srcObject") is None)
 
 
 def test_everything_is_reached_by_keyboard_and_fits_a_phone(

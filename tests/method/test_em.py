@@ -9,12 +9,11 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from igd.method.e_step import e_step, online_e_step
 from igd.method.em import RECORDED, Batch, TrainingState, generator, start_training, train
 from igd.method.gaussian import keep_off_zero
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
-from igd.method.schedule import Training, epoch_order, learning_rate_factor
+from igd.method.schedule import Training
 from igd.method.similarity import PATCH
 from igd.training.resume import restore_state, state_tensors
 
@@ -130,26 +129,6 @@ def test_same_seed_same_numbers_other_seed_other_numbers(fabric: Fabric) -> None
     assert not torch.equal(first, other)
 
 
-def test_e_step_is_the_mean_and_the_spread_of_the_latents(fabric: Fabric) -> None:
-    latents = torch.randn(100, 8)
-    omega = e_step(latents.split(13), OBJECTIVES["igd"], None, fabric)
-    torch.testing.assert_close(omega.mean, latents.mean(dim=0), atol=1e-6, rtol=1e-6)
-    expected = (latents - latents.mean(dim=0)).square().sum(dim=1).mean()
-    torch.testing.assert_close(omega.variance, expected, atol=0, rtol=1e-6)
-
-
-def test_dsvdd_keeps_its_first_centre_away_from_zero(fabric: Fabric) -> None:
-    dsvdd = OBJECTIVES["dsvdd"]
-    first = e_step([torch.zeros(10, 4)], dsvdd, None, fabric)
-    assert torch.equal(first.mean, torch.full((4,), 0.1))
-    later = torch.randn(1000, 4)
-    second = e_step([later], dsvdd, first, fabric)
-    assert torch.equal(second.mean, first.mean)
-    # Of the centre that stays, not of the mean.
-    around = (later - first.mean).square().sum(dim=1).mean()
-    torch.testing.assert_close(second.variance, around, rtol=1e-5, atol=0)
-
-
 def test_dsvdd_first_learns_to_reconstruct_and_then_sets_its_centre(fabric: Fabric) -> None:
     training, centres = Training(steps=20, batch_size=10, learning_rate=1e-3, online_rate=0.1), []
     warm = torch.zeros(())
@@ -171,48 +150,6 @@ def test_dsvdd_first_learns_to_reconstruct_and_then_sets_its_centre(fabric: Fabr
     assert classification[19] < classification[10]
     torch.testing.assert_close(centres[10], keep_off_zero(warm, 0.1))
     assert all(torch.equal(centre, centres[10]) for centre in centres[10:])
-
-
-def test_online_e_step_follows_the_latents(fabric: Fabric) -> None:
-    igd = OBJECTIVES["igd"]
-    omega = e_step([torch.randn(50, 4)], igd, None, fabric)
-    moved = torch.randn(50, 4) * 0.5 + 3
-    for _ in range(100):
-        omega = online_e_step(moved, 0.1, igd, omega, fabric)
-    expected = e_step([moved], igd, None, fabric)
-    torch.testing.assert_close(omega.mean, expected.mean, atol=1e-3, rtol=0)
-    one, other = torch.randn(60, 4), torch.randn(40, 4) + 5
-    mixed = online_e_step(other, 0.4, igd, e_step([one], igd, None, fabric), fabric)
-    torch.testing.assert_close(mixed.variance, e_step([one, other], igd, None, fabric).variance)
-    torch.testing.assert_close(omega.variance, expected.variance, atol=1e-2, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("available", "epoch_size", "batch_size"),
-    [(209, None, 64), (65, None, 64), (1000, 100, 64), (300, 200, 64), (3, None, 64)],
-)
-def test_every_batch_holds_a_pair_and_every_sample_is_seen(
-    available: int, epoch_size: int | None, batch_size: int
-) -> None:
-    training = Training(epoch_size=epoch_size, batch_size=batch_size)
-    order = epoch_order(training, available, 0)
-    batches = order.tensor_split(training.steps_in_epoch(available))
-    assert min(map(len, batches)) > 1
-    assert max(map(len, batches)) <= batch_size
-    assert len(order.unique()) == training.samples_in_epoch(available)
-    assert not torch.equal(order, epoch_order(training, available, 1))
-
-
-@pytest.mark.parametrize("schedule", ["constant", "polynomial", "cosine"])
-def test_schedules(schedule) -> None:
-    training = Training(schedule=schedule)
-    factors = [learning_rate_factor(training, progress) for progress in (0.0, 0.5, 0.999)]
-    assert factors[0] == 1
-    assert factors == sorted(factors, reverse=True)
-    if schedule != "constant":
-        assert factors[-1] < 0.01
-    if schedule == "polynomial":
-        assert factors[1] == pytest.approx(0.5**0.9)
 
 
 def test_a_diverging_training_says_so(fabric: Fabric) -> None:

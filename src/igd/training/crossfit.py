@@ -45,7 +45,7 @@ def cross_fit(
         others[held_out] = False
         scales = fresh()
         learn(scales, [level[others] for level in levels], seed)
-        measured.append(_distances(scales, [level[held_out] for level in levels]))
+        measured.append(distances_of(scales, [level[held_out] for level in levels]))
     back = order.argsort()
     return [
         [torch.cat(folded)[back] for folded in zip(*parts, strict=True)]
@@ -65,7 +65,8 @@ def outputs_of(
 
 
 @torch.no_grad()
-def _distances(scales: Sequence[FeatureScale], levels: list[Tensor]) -> Distances:
+def distances_of(scales: Sequence[FeatureScale], levels: list[Tensor]) -> Distances:
+    """Distances of images to what scales have learnt, float16 feature maps of each level."""
     batches: list[Distances] = []
     for some in zip(*(level.split(AT_ONCE) for level in levels), strict=True):
         features = Features([each.float() for each in some], None)
