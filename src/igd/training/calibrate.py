@@ -117,9 +117,14 @@ def calibrate(
     return fusion, Calibration(scores, peaks.all.numpy(), levels.all.mean().item(), rate)
 
 
+def are_odd(scores: Tensor) -> Tensor:
+    """Which normal images lie so far above the rest that they may be none: a mask."""
+    values = scores.double().logit()
+    return RobustScaler.fit(values)(values) > ODD
+
+
 def odd_ones(scores: NDArray[np.floating], names: Sequence[str]) -> list[str]:
-    """Which normal images lie so far above the rest that they may be none, the oddest first."""
-    values = torch.as_tensor(scores).double().logit()
-    deviation = RobustScaler.fit(values)(values)
-    order = deviation.argsort(descending=True).tolist()
-    return [names[number] for number in order if deviation[number] > ODD]
+    """The names of odd images, the oddest first."""
+    found = torch.as_tensor(scores)
+    odd = are_odd(found)
+    return [names[n] for n in found.argsort(descending=True).tolist() if odd[n]]

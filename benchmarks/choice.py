@@ -1,7 +1,7 @@
 """Which readings of one pass, fused how? Every candidate on every data set, and what the choice is
 worth on a set that it did not see.
 
-python benchmarks/arena/choice.py --data ../shared/data/mvtec256 ../shared/data/field \\
+python benchmarks/choice.py --data ../shared/data/mvtec256 ../shared/data/field \\
     --out docs/results/choice.json
 
 A candidate is a subset of the five readings, a rule that makes one score of them, the number of
@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from features import SetFeatures, data_arguments, features_of, find_sets
+from conditions import conditions
 from safetensors.torch import load_file, save_file
+from set_features import SetFeatures, data_arguments, features_of, find_sets
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
@@ -104,31 +105,32 @@ def parts_of(features: SetFeatures, seed: int, kept: Path) -> dict[str, Tensor]:
     """
     file = kept / f"{features.name}-parts-{seed}.safetensors"
     if not file.exists():
-        fitted = scales()
-        learn(fitted, features.training, seed)
-        measured = {
-            "training": cross_fit(scales, features.training, seed, Progress()),
-            "test": distances_of(fitted, features.test),
-        }
-        save_file(
-            {
-                f"{split} {name} {top}": part.contiguous()
-                for split, distances in measured.items()
-                for name, distance in zip(READINGS, itertools.chain(*distances), strict=True)
-                for top in TOPS
-                for part in (_log_part(distance, top),)
-            },
-            file,
-        )
+        save_file(parts_from(features, seed), file)
     return load_file(file)
+
+
+def parts_from(features: SetFeatures, seed: int) -> dict[str, Tensor]:
+    """The same, computed."""
+    fitted = scales()
+    learn(fitted, features.training, seed)
+    measured = {
+        "training": cross_fit(scales, features.training, seed, Progress()),
+        "test": distances_of(fitted, features.test),
+    }
+    return {
+        f"{split} {name} {top}": _log_part(distance, top).contiguous()
+        for split, distances in measured.items()
+        for name, distance in zip(READINGS, itertools.chain(*distances), strict=True)
+        for top in TOPS
+    }
 
 
 def _log_part(distance: Tensor, top: int) -> Tensor:
     return (distance + SMALLEST).log() if distance.dim() == 1 else log_peak(distance, top)
 
 
-def figures(candidate: Candidate, parts: dict[str, Tensor], labels: Tensor) -> dict[str, float]:
-    """How well a candidate tells the test images of one set apart."""
+def deviations(candidate: Candidate, parts: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """One number for each training image, cross-fitted, and for each test image."""
     normal, test = [], []
     for name in candidate.readings:
         of_training = parts[f"training {name} {candidate.top}"]
@@ -136,8 +138,15 @@ def figures(candidate: Candidate, parts: dict[str, Tensor], labels: Tensor) -> d
         normal.append(scaler(of_training))
         test.append(scaler(parts[f"test {name} {candidate.top}"]))
     rule = RULES[candidate.rule]
-    scores = rule(torch.stack(test)).double()
-    alarms = scores > threshold(rule(torch.stack(normal)).double(), RATE)
+    return rule(torch.stack(normal)).double(), rule(torch.stack(test)).double()
+
+
+def figures(
+    candidate: Candidate, parts: dict[str, Tensor], labels: Tensor, rate: float = RATE
+) -> dict[str, float]:
+    """How well a candidate tells the test images of one set apart."""
+    normal, scores = deviations(candidate, parts)
+    alarms = scores > threshold(normal, rate)
     return {
         "image_auroc": float(roc_auc_score(labels, scores)),
         "misses": float((~alarms[labels == 1]).float().mean()),
@@ -174,8 +183,9 @@ def main() -> None:
     summary = summarise(asked, by_set)
     told: dict[str, Any] = {
         "what": f"{len(asked)} ways of fusing readings of one pass, {len(paths)} data sets",
-        "command": "python benchmarks/arena/choice.py --data DIR ... --seeds "
+        "command": "python benchmarks/choice.py --data DIR ... --seeds "
         + " ".join(map(str, options.seeds)),
+        **conditions("fast", options.seeds[0]),
         **summary,
     }
     print(json.dumps(told, indent=1))

@@ -1,0 +1,269 @@
+"""The paper's objective in feature space: encoder, decoder, Gaussian descriptor and critic on the
+patches of a frozen backbone, and what each term is worth there.
+
+python benchmarks/feature_space.py --data ../shared/data/mvtec256 ../shared/data/field \\
+    --out docs/results/feature-space.json
+
+Patches are the fine level's features, each block of unit length, pooled over 3x3 positions, white.
+The auto-encoder is an MLP, l_r is the cosine distance and the mean absolute error of features (MSE
+for the ablation of that name), l_h the Gaussian anomaly of latents, the critic an MLP on decoded
+patches; weights are the paper's. The map of an image is l_r of its patches, or l_h, or the paper's
+sum of both. One run a set, objective and seed, scored at several numbers of steps; runs that are
+done are kept beside the features, so that a stopped measurement goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from conditions import conditions
+from hardship import CONDITIONS, drawn
+from set_features import SetFeatures, data_arguments, features_of, find_sets
+from sklearn.metrics import roc_auc_score
+from torch import Tensor, nn
+
+from igd.files import write_text
+from igd.method.gaussian import GaussianDescriptor, LatentMoments, anomaly
+from igd.method.interpolation import (
+    critic_loss,
+    draw_alpha,
+    draw_zeta,
+    fooling_loss,
+    interpolate_images,
+    interpolate_latents,
+)
+from igd.method.objective import OBJECTIVES, Objective
+from igd.progress import TerminalProgress
+from igd.rng import generator
+from igd.scales.bank import whitening
+from igd.scales.patch_features import log_peak, unit_features
+from igd.scales.recipes import FINE
+
+HIDDEN, LATENT = 256, 32
+BATCH, RATE = 1024, 1e-3
+RIDGE = 0.1  # of the whitening
+E_STEP_EVERY = 100  # steps, and over so many patches:
+E_STEP_ON = 16_384
+TOP = 3
+SCORED_AT = (700, 2100)  # steps: about 10 and 30 s of a plain auto-encoder on one thread
+ABLATION = ("mse", "rec", "rec+gac", "igd")
+
+
+class Networks(NamedTuple):
+    encoder: nn.Module
+    decoder: nn.Module
+    critic: nn.Module
+
+
+def networks(size: int) -> Networks:
+    return Networks(
+        nn.Sequential(nn.Linear(size, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, LATENT)),
+        nn.Sequential(nn.Linear(LATENT, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, size)),
+        nn.Sequential(nn.Linear(size, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)),
+    )
+
+
+def patches_of(levels: list[Tensor]) -> Tensor:
+    """The fine level's patches, pooled: (n, rows, columns, d)."""
+    together = unit_features([levels[number] for number in FINE])
+    return F.avg_pool2d(together, 3, 1, 1).permute(0, 2, 3, 1)
+
+
+def error(patch: Tensor, reconstruction: Tensor, objective: Objective) -> Tensor:
+    """l_r of each patch: (b, d) -> (b,)."""
+    if objective.reconstruction == "mse":
+        return (patch - reconstruction).square().mean(dim=1)
+    cosine = 1 - F.cosine_similarity(patch, reconstruction, dim=1)
+    absolute = (patch - reconstruction).abs().mean(dim=1)
+    return (1 - objective.rho) * cosine + objective.rho * absolute
+
+
+def train(patches: Tensor, objective: Objective, seed: int) -> Iterator[tuple[int, Networks, Any]]:
+    """The networks after each number of steps at which they are scored, with omega."""
+    torch.manual_seed(seed)
+    nets, rng = networks(patches.shape[1]), generator(seed, "feature space")
+    weights = [*nets.encoder.parameters(), *nets.decoder.parameters()]
+    optimizer = torch.optim.Adam(weights, lr=RATE)
+    critic_optimizer = torch.optim.Adam(nets.critic.parameters(), lr=RATE)
+    omega = None
+    for step in range(max(SCORED_AT)):
+        if objective.classifier and step % E_STEP_EVERY == 0:
+            omega = e_step(nets.encoder, patches, objective)
+        batch = patches[torch.randint(len(patches), (BATCH,), generator=rng)]
+        loss, for_critic = losses(nets, batch, omega, objective, rng)
+        optimizer.zero_grad()
+        loss.backward(inputs=weights, retain_graph=for_critic is not None)
+        optimizer.step()
+        if for_critic is not None:
+            critic_optimizer.zero_grad()
+            for_critic.backward(inputs=list(nets.critic.parameters()))
+            critic_optimizer.step()
+        if step + 1 in SCORED_AT:
+            if objective.classifier:
+                omega = e_step(nets.encoder, patches, objective)
+            yield step + 1, nets, omega
+
+
+@torch.no_grad()
+def e_step(encoder: nn.Module, patches: Tensor, objective: Objective) -> GaussianDescriptor:
+    """omega of the latents of some patches: eq. 3."""
+    moments = LatentMoments().update(encoder(patches[:E_STEP_ON]))
+    floor = objective.variance_floor * LATENT
+    return GaussianDescriptor(moments.mean.float(), moments.variance.float().clamp(min=floor))
+
+
+def losses(
+    nets: Networks,
+    batch: Tensor,
+    omega: GaussianDescriptor | None,
+    objective: Objective,
+    rng: torch.Generator,
+) -> tuple[Tensor, Tensor | None]:
+    """What the auto-encoder and the critic go down: eq. 7."""
+    latent = nets.encoder(batch)
+    reconstruction = nets.decoder(latent)
+    loss = objective.reconstruction_weight * error(batch, reconstruction, objective).mean()
+    if omega is not None:
+        loss = loss + anomaly(latent, omega.mean, omega.variance).mean()
+    if not objective.interpolation:
+        return loss, None
+    alpha, zeta = draw_alpha(len(batch), rng), draw_zeta(len(batch), rng)
+    predicted = nets.critic(nets.decoder(interpolate_latents(latent, alpha)))[:, 0]
+    loss = loss + objective.fooling_weight * fooling_loss(predicted).mean()
+    blended = interpolate_images(batch, reconstruction.detach(), zeta)
+    return loss, critic_loss(predicted, alpha, nets.critic(blended)[:, 0]).mean()
+
+
+@torch.no_grad()
+def scores(
+    nets: Networks, omega: GaussianDescriptor | None, white: Tensor, objective: Objective
+) -> dict[str, Tensor]:
+    """Each image by its worst patches, white (n, rows, columns, d): by l_r, l_h and their sum."""
+    terms: dict[str, list[Tensor]] = {}
+    for image in white:
+        rows, columns, size = image.shape
+        patch = image.reshape(-1, size)
+        latent = nets.encoder(patch)
+        maps = {"l_r": error(patch, nets.decoder(latent), objective)}
+        if omega is not None:
+            maps["l_h"] = anomaly(latent, omega.mean, omega.variance)
+            maps["sum"] = maps["l_r"] + maps["l_h"]
+        for name, each in maps.items():
+            terms.setdefault(name, []).append(log_peak(each.view(1, rows, columns), TOP))
+    return {name: torch.cat(each) for name, each in terms.items()}
+
+
+def run(features: SetFeatures, objective: Objective, seed: int) -> list[dict[str, Any]]:
+    """One training, scored now and then."""
+    training = patches_of(features.training).flatten(0, 2)
+    mean = training.mean(dim=0)
+    whitener = whitening((training - mean)[:: max(1, len(training) // 40_000)], RIDGE)
+    shuffled = torch.randperm(len(training), generator=generator(seed, "patches"))
+    white = ((training - mean) @ whitener)[shuffled]
+    test = (patches_of(features.test) - mean) @ whitener
+    results, started = [], time.process_time()
+    for steps, nets, omega in train(white, objective, seed):
+        seconds = time.process_time() - started
+        figures = {
+            name: round(float(roc_auc_score(features.labels, each)), 4)
+            for name, each in scores(nets, omega, test, objective).items()
+        }
+        results.append({"steps": steps, "cpu_seconds": round(seconds, 1), **figures})
+        started += time.process_time() - started - seconds  # scoring does not count
+    return results
+
+
+def interval(differences: list[float], seed: int = 0) -> list[float]:
+    """The bootstrap's 95 % interval of a mean over data sets."""
+    rng, values = np.random.default_rng(seed), np.asarray(differences)
+    means = values[rng.integers(len(values), size=(10_000, len(values)))].mean(axis=1)
+    return [round(float(each), 4) for each in np.percentile(means, [2.5, 97.5])]
+
+
+def main() -> None:
+    parser = data_arguments(__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    names = [each.name for each in CONDITIONS]
+    parser.add_argument("--condition", choices=names, default=names[0])
+    parser.add_argument("--objectives", nargs="+", choices=ABLATION, default=list(ABLATION))
+    options = parser.parse_args()
+    condition = next(each for each in CONDITIONS if each.name == options.condition)
+    paths = find_sets(options.data, options.only)
+    asked = [(path, seed, name) for seed in options.seeds for path in paths
+             for name in options.objectives]  # fmt: skip
+    runs = []
+    for path, seed, name in TerminalProgress().track(asked, len(asked), "training"):
+        file = kept_run(options.kept, path.name, seed, name, condition.name)
+        if not file.exists():
+            features, _ = drawn(features_of(path, options.kept), condition, seed)
+            write_text(file, json.dumps(run(features, OBJECTIVES[name], seed)))
+        runs += [
+            {"set": path.name, "seed": seed, "objective": name, **each}
+            for each in json.loads(file.read_text())
+        ]
+    told: dict[str, Any] = {
+        "what": f"The paper's objective on patches of frozen features, {len(paths)} data sets, "
+        f"{condition.name}",
+        "command": f"python benchmarks/feature_space.py --data DIR ... --condition "
+        f"'{condition.name}' --seeds {' '.join(map(str, options.seeds))}",
+        **conditions("fast", options.seeds[0]),
+        "condition": condition.name,
+        "summary": summary(runs),
+        "runs": runs,
+    }
+    print(json.dumps(told["summary"], indent=1))
+    if options.out:
+        write_text(options.out, json.dumps(told, indent=1) + "\n")
+
+
+def kept_run(folder: Path, name: str, seed: int, objective: str, condition: str) -> Path:
+    slug = condition.replace(" ", "-").replace("%", "percent")
+    return folder / f"{name}-{objective}-{seed}-{slug}-{max(SCORED_AT)}.json"
+
+
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over sets, and each objective's difference to the one before, with its interval."""
+    told: dict[str, Any] = {}
+    for steps in SCORED_AT:
+        by_objective: dict[str, dict[str, float]] = {}
+        for name in ABLATION:
+            chosen = [each for each in runs if (each["objective"], each["steps"]) == (name, steps)]
+            by_objective[name] = {
+                key: float(np.mean([each["l_r"] for each in chosen if each["set"] == key]))
+                for key in sorted({each["set"] for each in chosen})
+            }
+        pairs = [("rec", "mse"), ("rec+gac", "rec"), ("igd", "rec+gac"), ("igd", "mse")]
+        told[f"{steps} steps, l_r"] = {
+            "means": {
+                name: round(float(np.mean(list(each.values()))), 4)
+                for name, each in by_objective.items()
+                if each
+            },
+            "differences": {
+                f"{one} - {other}": _difference(by_objective[one], by_objective[other])
+                for one, other in pairs
+                if by_objective[one] and by_objective[other]
+            },
+        }
+    return told
+
+
+def _difference(one: dict[str, float], other: dict[str, float]) -> dict[str, Any]:
+    differences = [one[name] - other[name] for name in one if name in other]
+    return {
+        "mean": round(float(np.mean(differences)), 4),
+        "interval": interval(differences),
+        "sets_better": sum(each > 0 for each in differences),
+        "sets": len(differences),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Few images and contaminated ones: the default on every data set, as it is and without the images
+it names as odd.
+
+python benchmarks/hardship.py --data ../shared/data/mvtec256 ../shared/data/field \\
+    --out docs/results/hardship.json
+
+Training images are drawn by a seed; contamination moves anomalous test images to the training
+images, of which they are then the stated share, and they are tested no more.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from choice import THE_DEFAULT, deviations, figures, mean_of, parts_from
+from conditions import conditions
+from set_features import SetFeatures, data_arguments, features_of, find_sets
+from torch import Tensor
+
+from igd.files import write_text
+from igd.inference.conformal import choose_rate, threshold
+from igd.progress import TerminalProgress
+from igd.rng import generator
+from igd.scales.fusion import softsign
+from igd.training.calibrate import are_odd
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What there is to learn from."""
+
+    name: str
+    images: int | None = None  # at most so many
+    share: float = 1.0  # of the normal training images
+    contamination: float = 0.0  # share of anomalous images among those learnt from
+
+
+CONDITIONS = (
+    Condition("all images"),
+    Condition("20 % of the images", share=0.2),
+    *(Condition(f"{count} images", images=count) for count in (50, 20, 10, 5)),
+    *(Condition(f"{share:.0%} contaminated", contamination=share) for share in (0.01, 0.05, 0.1)),
+)
+
+
+def drawn(features: SetFeatures, condition: Condition, seed: int) -> tuple[SetFeatures, Tensor]:
+    """The data set under a condition, and which of its training images are anomalous."""
+    rng = generator(seed, condition.name)
+    count = len(features.training[0])
+    wanted = min(condition.images or count, round(condition.share * count))
+    normal = features.of(torch.randperm(count, generator=rng)[:wanted])
+    anomalous = features.labels.nonzero().flatten()
+    added = round(condition.contamination / (1 - condition.contamination) * wanted)
+    added = min(added, len(anomalous) // 2)  # the others are tested
+    moved = anomalous[torch.randperm(len(anomalous), generator=rng)[:added]]
+    stay = torch.ones(len(features.labels), dtype=torch.bool)
+    stay[moved] = False
+    training = [
+        torch.cat([one, level[moved]]) for one, level in zip(normal, features.test, strict=True)
+    ]
+    test = [level[stay] for level in features.test]
+    foreign = torch.arange(wanted + added) >= wanted
+    return SetFeatures(features.name, training, test, features.labels[stay]), foreign
+
+
+def measured(features: SetFeatures, foreign: Tensor, seed: int) -> dict[str, dict[str, float]]:
+    """The default's figures, and those after what it names as odd is left out."""
+    parts, rate = parts_from(features, seed), choose_rate(None, len(foreign))
+    normal, _ = deviations(THE_DEFAULT, parts)
+    odd = are_odd(softsign(normal, threshold(normal, rate)))
+    found = {
+        "named": float(odd.sum()),
+        "named_rightly": float((odd & foreign).sum()),
+        "foreign": float(foreign.sum()),
+    }
+    own = {**figures(THE_DEFAULT, parts, features.labels, rate), **found}
+    if not odd.any():
+        return {"as it is": own, "odd left out": own}
+    kept = SetFeatures(features.name, features.of(~odd), features.test, features.labels)
+    rate = choose_rate(None, int((~odd).sum()))
+    without = figures(THE_DEFAULT, parts_from(kept, seed), features.labels, rate)
+    return {"as it is": own, "odd left out": {**without, **found}}
+
+
+def main() -> None:
+    parser = data_arguments(__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    options = parser.parse_args()
+    paths = find_sets(options.data, options.only)
+    runs: list[dict[str, Any]] = []
+    for path in TerminalProgress().track(paths, len(paths), "measuring hardship"):
+        features = features_of(path, options.kept)
+        for condition in CONDITIONS:
+            for seed in options.seeds:
+                results = measured(*drawn(features, condition, seed), seed)
+                runs += [
+                    {"set": path.name, "condition": condition.name, "seed": seed, "variant": name}
+                    | {key: round(value, 4) for key, value in result.items()}
+                    for name, result in results.items()
+                ]
+    told: dict[str, Any] = {
+        "what": f"Few and contaminated images: the default on {len(paths)} data sets",
+        "command": "python benchmarks/hardship.py --data DIR ... --seeds "
+        + " ".join(map(str, options.seeds)),
+        **conditions("fast", options.seeds[0]),
+        "means": [
+            {"condition": condition.name, "variant": variant, **mean_of(chosen)}
+            for condition in CONDITIONS
+            for variant in ("as it is", "odd left out")
+            for chosen in (_figures(runs, condition.name, variant),)
+        ],
+        "runs": runs,
+    }
+    print(json.dumps(told["means"], indent=1))
+    if options.out:
+        write_text(options.out, json.dumps(told, indent=1) + "\n")
+
+
+def _figures(runs: list[dict[str, Any]], condition: str, variant: str) -> list[dict[str, float]]:
+    return [
+        {key: run[key] for key in ("image_auroc", "misses", "false_alarms")}
+        for run in runs
+        if (run["condition"], run["variant"]) == (condition, variant)
+    ]
+
+
+if __name__ == "__main__":
+    main()
