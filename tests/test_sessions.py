@@ -1,4 +1,4 @@
-"""A process that has scored may be forked: what is scored in the child is what was scored before."""
+"""A process that has scored may be forked: the child scores what its parent scored."""
 
 from __future__ import annotations
 
