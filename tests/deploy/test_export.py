@@ -97,6 +97,7 @@ def test_the_file_is_valid_and_tells_of_its_check_but_of_no_place(
     header = json.loads({each.key: each.value for each in model.metadata_props}[HEADER])
     assert header["parity"]["images"] == 8
     assert header["parity"]["tolerance"] == 1e-3
+    assert header["attribution"]["licence"] == "Apache-2.0"
     assert str(Path.cwd()).encode() not in path.read_bytes()
 
 

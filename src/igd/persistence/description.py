@@ -140,7 +140,7 @@ def scale_settings(described: Any) -> ScaleSettings:
     if "training" in described:
         settings: ScaleSettings = read_as(AutoEncoderSettings, described)
     else:
-        kinds = {each().name: each for each in FEATURE_KINDS}
+        kinds: dict[str, type[ScaleSettings]] = {each().name: each for each in FEATURE_KINDS}
         if described.get("name") not in tuple(kinds):
             raise ValueError(f"no scale is called {_shown(described.get('name'))}")
         settings = read_as(kinds[described["name"]], described)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from igd.backbones.architectures import Attribution
 from igd.backbones.features import FrozenBackbone, input_side
 from igd.backbones.weights import build_backbone
 from igd.data.geometry import Geometry
@@ -58,7 +59,7 @@ def write_model(path: Path, fitted: FittedState) -> None:
         "channels": fitted.channels,
         "objective": asdict(fitted.objective),
         "scales": [asdict(scale.settings) for scale in fitted.scales],
-        "backbone": backbone and {**backbone.described, "origin": backbone.backbone.origin},
+        "backbone": backbone and _backbone_header(backbone),
         "fusion": asdict(fitted.fusion),
         "calibration": {
             "background_level": fitted.calibration.background_level,
@@ -235,6 +236,16 @@ class _BackboneHeader:
     blocks: list[int]
     vector: bool
     origin: str
+    attribution: Attribution | None = None
+
+
+def _backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
+    attribution = backbone.backbone.attribution
+    return {
+        **backbone.described,
+        "origin": backbone.backbone.origin,
+        "attribution": attribution and asdict(attribution),
+    }
 
 
 def _backbone(
@@ -252,5 +263,7 @@ def _backbone(
     # Of one that was cut off, the whole file's checksum tells.
     if vector and backbone.identity != told.weights:
         raise ValueError("its backbone does not have the digest it is recorded with")
-    known = replace(backbone, origin=told.origin, identity=told.weights)
+    known = replace(
+        backbone, origin=told.origin, identity=told.weights, attribution=told.attribution
+    )
     return FrozenBackbone(known, told.side, blocks, vector)

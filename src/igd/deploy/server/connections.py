@@ -58,7 +58,8 @@ class BoundedProtocol(H11Protocol):
         trickle in don't move the deadline.
         """
         if self.cycle is not None and not self.cycle.response_complete:
-            self._header = _cancelled(self._header)
+            _cancel(self._header)
+            self._header = None
         elif self._header is None:
             self._header = self.loop.call_later(self.settings.header_timeout, self._close)
 
@@ -72,7 +73,7 @@ class BoundedProtocol(H11Protocol):
         self._watch_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        self._reader = _cancelled(self._reader)
+        _cancel(self._reader)
         super().resume_writing()
 
     def _watch_reader(self, unsent: int) -> None:
@@ -87,7 +88,8 @@ class BoundedProtocol(H11Protocol):
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._header, self._reader = _cancelled(self._header), _cancelled(self._reader)
+        _cancel(self._header)
+        _cancel(self._reader)
         super().connection_lost(exc)
 
 
@@ -123,6 +125,6 @@ def say_rarely(text: str) -> None:
         sys.stderr.write(json.dumps(line) + "\n")
 
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()
