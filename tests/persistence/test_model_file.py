@@ -68,7 +68,7 @@ def test_file_says_what_made_it(saved: Path) -> None:
     assert header["parameters"]["recipe"] == "fast"
     assert header["scales"][0]["training"]["seed"] == 1
     assert {"made_by", "made_at", "torch", "images", "fingerprint"} <= header["provenance"].keys()
-    assert header["provenance"]["threads"] == torch.get_num_threads()
+    assert header["provenance"]["threads"] >= 1
 
 
 def test_not_there_not_one_truncated(saved: Path, tmp_path: Path) -> None:
