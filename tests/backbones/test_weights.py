@@ -312,3 +312,16 @@ def test_the_cache_is_the_users_where_none_is_named(
     monkeypatch.delenv("IGD_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert weights.cache_folder() == tmp_path / "igd"
+
+
+def test_published_weights_bring_their_attribution(
+    published: dict[str, Tensor], tmp_path: Path
+) -> None:
+    installed = load_backbone("efficientnet_lite0")
+    assert installed.attribution is not None
+    assert installed.attribution.licence == "Apache-2.0"
+    assert "Copyright (c) 2020, ML Illustrated" in installed.attribution.work
+    named = load_backbone("efficientnet_lite0", find_weights("efficientnet_lite0"))
+    assert named.attribution == installed.attribution
+    torch.save(published, tmp_path / "own.pth")
+    assert load_backbone("resnet18", tmp_path / "own.pth").attribution is None

@@ -156,9 +156,10 @@ def test_a_second_training_of_one_output_is_refused(
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     try:
-        assert main(["train", str(images), "-o", str(target), "--quiet"]) == 2
-        assert "another igd is training it" in capsys.readouterr().err
-        assert not target.exists()
+        for command in (["train"], ["pretrain", "distill"], ["pretrain", "contrastive"]):
+            assert main([*command, str(images), "-o", str(target), "--quiet"]) == 2
+            assert "another igd is training it" in capsys.readouterr().err
+            assert not target.exists()
     finally:
         holder.kill()
         holder.wait()

@@ -1,5 +1,7 @@
 """Decoding a set: what is lost on the way to 8 bits is said."""
 
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ from PIL import Image
 
 from igd.data.geometry import Geometry
 from igd.data.image_set import decode
-from igd.data.sources import as_source
+from igd.data.sources import PIXELS_HELD, Source, as_source
 from igd.progress import Progress
 
 
@@ -48,3 +50,22 @@ def test_depth_that_is_lost_is_said(
     decode(as_source(tmp_path), Geometry(16), progress=progress)
     assert len(progress.said) == len(says)
     assert all(part in message for part, message in zip(says, progress.said, strict=True))
+
+
+def test_large_images_are_read_one_after_another() -> None:
+    reading, most, lock = 0, 0, threading.Lock()
+
+    def read(_: int) -> Image.Image:
+        nonlocal reading, most
+        with lock:
+            reading += 1
+            most = max(most, reading)
+        time.sleep(0.005)
+        with lock:
+            reading -= 1
+        return Image.new("L", (20, 20))
+
+    names = [str(number) for number in range(8)]
+    source = Source(names, read, "large ones", pixels=lambda _: PIXELS_HELD)
+    assert len(decode(source, Geometry(16), progress=Progress())) == 8
+    assert most == 1

@@ -104,3 +104,22 @@ def test_pixels_are_the_same_in_memory_and_in_a_file(tmp_path: Path) -> None:
     part = filed.subset(torch.tensor([2, 0]))
     assert part.names == [held.names[2], held.names[0]]
     assert torch.equal(part.pixels[torch.tensor([1])], held.pixels[:1])
+
+
+def test_every_source_says_how_many_pixels_come(tmp_path: Path) -> None:
+    image = np.zeros((20, 30, 3), np.uint8)
+    Image.fromarray(image).save(tmp_path / "a.png")
+    for images in (
+        tmp_path,
+        [tmp_path / "a.png"],
+        image[None],
+        [Sample("a", tmp_path / "a.png")],
+        [Sample("a", image)],
+    ):
+        assert as_source(images).pixels(0) == 600
+
+
+def test_an_image_of_an_array_has_a_largest_size() -> None:
+    large = np.broadcast_to(np.uint8(0), (1, 10_001, 10_000))
+    with pytest.raises(UserError, match="10000x10001 pixels"):
+        as_source(large)

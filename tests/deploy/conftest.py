@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 from igd import IGD
 from igd.deploy.server.app import create_app
+from igd.deploy.server.lifecycle import make_server
 from igd.deploy.server.service import Service
 from igd.deploy.server.settings import Settings
 from igd.inference.predictor import Predictor
@@ -75,7 +76,7 @@ def served(fitted: IGD) -> Iterator[Callable[..., str]]:
         service = Service(Settings(**settings))
         service.open(dict.fromkeys(names or ("parts",), fitted))
         listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(service), log_config=None))
+        server = make_server(service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         servers.append((server, thread))

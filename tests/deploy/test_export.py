@@ -84,7 +84,7 @@ def test_the_graph_gives_the_p_value_itself(exported: tuple[str, IGD, Path]) -> 
     pixels = np.ascontiguousarray(
         np.stack([new] * 3, axis=1) if new.ndim == 3 else new.transpose(0, 3, 1, 2)
     )
-    p_value = runtime.session.run(["p_value"], {"pixels": pixels})[0]
+    p_value = runtime.session.run({"pixels": pixels})[1]
     assert p_value == pytest.approx([each.p_value for each in detector.predict(new)])
 
 
@@ -97,6 +97,7 @@ def test_the_file_is_valid_and_tells_of_its_check_but_of_no_place(
     header = json.loads({each.key: each.value for each in model.metadata_props}[HEADER])
     assert header["parity"]["images"] == 8
     assert header["parity"]["tolerance"] == 1e-3
+    assert header["attribution"]["licence"] == "Apache-2.0"
     assert str(Path.cwd()).encode() not in path.read_bytes()
 
 

@@ -213,8 +213,8 @@ def test_the_history_is_saved_as_csv(
 def test_a_token_is_asked_for(
     page: Page, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
-    page.open(served(token="secret"))
-    for given in ("wrong", "secret"):
+    page.open(served(token="secret" * 3))
+    for given in ("wrong", "secret" * 3):
         page.until(lambda: page.one("#token-dialog").is_displayed())
         page.one("#token").clear()
         page.one("#token").send_keys(given + "\n")

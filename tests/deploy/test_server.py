@@ -138,8 +138,8 @@ def test_metrics_count(client: TestClient, good: bytes) -> None:
 def test_one_line_of_log_a_request(
     serving: Callable[..., TestClient], good: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    client = serving(token="secret")
-    client.post(SCORE, content=good, headers={"authorization": "Bearer secret"})
+    client = serving(token="a secret of some length")
+    client.post(SCORE, content=good, headers={"authorization": "Bearer a secret of some length"})
     client.get("/v1/models", headers={"authorization": "Bearer guessed"})
     captured = capsys.readouterr().err
     scored, refused = map(json.loads, captured.splitlines())

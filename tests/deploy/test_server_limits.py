@@ -45,7 +45,7 @@ def test_pixels_are_given_back(serving: Callable[..., TestClient]) -> None:
     for _ in range(5):
         assert client.post(SCORE, files=files(webp(100), 4)).status_code == 200
         assert client.post(SCORE, files=files(webp(100), 5)).status_code == 413
-    assert client.app.state.service.pixels == 0
+    assert client.app.state.service.admission.pixels == 0
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,11 @@ def test_a_token_needs_something_in_it(
     monkeypatch.setenv("IGD_TOKEN", "two\nlines")
     assert main(["serve", str(model_file)]) == 2
     assert capsys.readouterr().err.count("visible ASCII characters") == 2
+    monkeypatch.setenv("IGD_TOKEN", "x" * 15)
+    assert main(["serve", str(model_file)]) == 2
+    told = capsys.readouterr().err
+    assert "has 15 characters" in told
+    assert "secrets.token_urlsafe()" in told
 
 
 def test_a_missing_package_is_named(
@@ -248,19 +253,32 @@ def test_a_missing_package_is_named(
     )
 
 
-def test_an_open_server_without_token_is_warned_about(
-    model_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--host", "0.0.0.0"], 2),
+        (["--host", "some.name.example"], 2),
+        (["--host", "0.0.0.0", "--insecure"], 0),
+        (["--host", "0.0.0.0", "--token-file", "token"], 0),
+        (["--host", "127.0.0.2"], 0),
+    ],
+)
+def test_an_open_server_needs_a_token(
+    arguments: list[str],
+    code: int,
+    model_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("IGD_TOKEN", raising=False)
     monkeypatch.setattr(
         lifecycle, "serve", lambda load, settings, listener, on_ready: listener.close()
     )
-    for arguments, warned in (
-        ([], True),
-        (["--token-file", str(model_file.with_name("token"))], False),
-    ):
-        model_file.with_name("token").write_text("secret\n")
-        assert main(["serve", str(model_file), "--host", "0.0.0.0", "--port", "0", *arguments]) == 0
-        assert ("anyone who reaches 0.0.0.0 may ask" in capsys.readouterr().err) is warned
+    (tmp_path / "token").write_text("a secret of some length\n")
+    assert main(["serve", str(model_file), "--port", "0", *arguments]) == code
+    assert ("--token-file FILE" in capsys.readouterr().err) is (code == 2)
 
 
 def test_answers_are_sent_at_once() -> None:

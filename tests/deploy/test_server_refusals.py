@@ -18,6 +18,7 @@ from igd.deploy.server.settings import Settings
 from igd.inference.predictor import BatchScores, Predictor
 
 SCORE = "/v1/models/parts/score"
+TOKEN = "a secret of some length"
 
 
 class Slow(Predictor):
@@ -54,11 +55,11 @@ def detail(answer) -> str:
 
 
 def test_401_the_token(serving: Callable[..., TestClient], good: bytes) -> None:
-    client = serving(token="secret")
+    client = serving(token=TOKEN)
     for headers in (
         {},
         {"authorization": "Bearer wrong"},
-        {"authorization": "Basic secret"},
+        {"authorization": f"Basic {TOKEN}"},
         {"authorization": "Bearer sécret"},
     ):
         encoded = {name: value.encode() for name, value in headers.items()}
@@ -70,7 +71,7 @@ def test_401_the_token(serving: Callable[..., TestClient], good: bytes) -> None:
             assert answer.headers["www-authenticate"] == "Bearer"
         assert client.post(SCORE, content=good, headers=encoded).status_code == 401
     assert (
-        client.post(SCORE, content=good, headers={"authorization": "Bearer secret"}).status_code
+        client.post(SCORE, content=good, headers={"authorization": f"Bearer {TOKEN}"}).status_code
         == 200
     )
     assert (
@@ -257,7 +258,7 @@ def test_504_forgets_what_nobody_waits_for(
         assert "were not scored within 0.3 seconds" in detail(answer)
     assert "igd_queue_images 0" in client.get("/metrics").text
     service = client.app.state.service
-    assert service.in_flight == 0
+    assert service.admission.requests == 0
     # From here on images are really scored, which may take any time.
     service.settings = replace(service.settings, timeout=60)
     begun = len(predictor.batches)
@@ -281,3 +282,13 @@ def test_a_forged_host_name_is_refused(serving: Callable[..., TestClient], host:
     answer = client.get("/v1/models", headers={"Host": host})
     assert answer.status_code == 421
     assert "127.0.0.1" in detail(answer)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/healthz", "/v1/models", "/openapi.json", "/nowhere", SCORE]
+)
+def test_head_is_get_without_a_body(client: TestClient, path: str) -> None:
+    whole, head = client.get(path), client.head(path)
+    assert head.status_code == whole.status_code
+    assert head.content == b""
+    assert head.headers["content-length"] == str(len(whole.content))

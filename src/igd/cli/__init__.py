@@ -70,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return USER_ERROR
     options = parser.parse_args(given)
-    warnings.filterwarnings("ignore", module=r"PIL\.")  # what it can't read is said by us, by name
+    # What Pillow can't read is said by us, by name.
+    warnings.filterwarnings("ignore", module=r"PIL\.")
+    warnings.filterwarnings("ignore", message=r"Image size \(\d+ pixels\) exceeds limit")
     try:
         result: int = options.run(options)
         return result

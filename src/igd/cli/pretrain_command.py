@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,11 +89,31 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 
 def run_distill(options: argparse.Namespace) -> int:
+    with _output(options) as checkpoint:
+        return _distill(options, checkpoint)
+
+
+def run_contrastive(options: argparse.Namespace) -> int:
+    with _output(options) as checkpoint:
+        return _contrastive(options, checkpoint)
+
+
+@contextmanager
+def _output(options: argparse.Namespace) -> Iterator[Path]:
+    """Hold the place of the encoder; its checkpoint is beside it."""
+    from igd.files import check_writable, locked
+
+    check_writable(options.output)
+    with locked(options.output, "training"):
+        yield checkpoint_beside(options)
+
+
+def _distill(options: argparse.Namespace, checkpoint: Path) -> int:
     from igd.backbones.features import FrozenBackbone, input_side
     from igd.backbones.weights import load_backbone
     from igd.pretraining.distillation import FAST, Distillation, distil
 
-    started, checkpoint = time.time(), checkpoint_beside(options)
+    started = time.time()
     backbone = load_backbone(options.teacher, options.weights)
     pixels = _pixels(options)
     settings = _replaced(FAST if options.recipe == "fast" else Distillation(), options)
@@ -114,10 +136,10 @@ def run_distill(options: argparse.Namespace) -> int:
     )
 
 
-def run_contrastive(options: argparse.Namespace) -> int:
+def _contrastive(options: argparse.Namespace, checkpoint: Path) -> int:
     from igd.pretraining.contrastive import FAST, Contrast, contrast
 
-    started, checkpoint = time.time(), checkpoint_beside(options)
+    started = time.time()
     pixels = _pixels(options)
     settings = _replaced(FAST if options.recipe == "fast" else Contrast(), options)
     settings = replace(settings, rotated=options.rotated)

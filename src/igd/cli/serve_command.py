@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from igd.cli.common import DONE, add_command
 from igd.errors import UserError
 
-LIMITS = ("max_bytes", "max_pixels", "queue", "batch", "timeout")
+LIMITS = (
+    "max_bytes",
+    "max_pixels",
+    "queue",
+    "batch",
+    "timeout",
+    "connections",
+    "header_timeout",
+)
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -55,6 +63,17 @@ def add(commands: Any) -> None:
         type=float,
         help="seconds that sending images, and that scoring them, may take (default: 30)",
     )
+    add("--connections", type=int, help="open at once; further ones get 503 (default: 256)")
+    add(
+        "--header-timeout",
+        type=float,
+        help="seconds that a request's headers may take (default: 10)",
+    )
+    add(
+        "--insecure",
+        action="store_true",
+        help="let anyone who reaches --host ask, without a token",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -71,13 +90,13 @@ def run(options: argparse.Namespace) -> int:
 
     paths = named(options.models)
     limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    hosts = LOCAL if options.host in LOCAL else ()
+    local = _is_loopback(options.host)
+    hosts = (*LOCAL, options.host) if local else ()
     settings = Settings(token=_token(options.token_file), hosts=hosts, **limits)
-    if settings.token is None and options.host not in LOCAL:
-        print(
-            f"igd: warning: anyone who reaches {options.host} may ask; --token-file FILE asks for "
-            f"a token",
-            file=sys.stderr,
+    if settings.token is None and not (local or options.insecure):
+        raise UserError(
+            f"anyone who reaches {options.host} could ask; give --token-file FILE (or IGD_TOKEN), "
+            f"or --insecure if that is meant"
         )
     listener = listen(options.host, options.port)
     host, port = listener.getsockname()[:2]
@@ -96,6 +115,14 @@ def run(options: argparse.Namespace) -> int:
         say,
     )
     return DONE
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches an address."""
+    try:
+        return host in LOCAL or ip_address(host).is_loopback
+    except ValueError:  # a name, which may mean any machine
+        return False
 
 
 def _token(path: Path | None) -> str | None:

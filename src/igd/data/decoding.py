@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from igd.data import decoder_messages
 from igd.data.integrity import check_opened, checked
 from igd.errors import UserError
 
@@ -32,6 +33,7 @@ NOT_PICTURES = (
 DEEP = "share of the range used"
 
 Image.MAX_IMAGE_PIXELS = LARGEST
+decoder_messages.silence()
 
 
 class UnreadableImage(UserError):

@@ -14,7 +14,7 @@ from torch import Tensor
 from igd.cpu import in_parallel
 from igd.data.decoding import DEEP, UnreadableImage
 from igd.data.geometry import Geometry
-from igd.data.sources import Source
+from igd.data.sources import PIXELS_HELD, Source
 from igd.data.store import HELD, Pixels, Selection, keep_pixels
 from igd.errors import UserError
 from igd.progress import Progress
@@ -115,7 +115,8 @@ def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
             return error
         return geometry.to_square(image), image.size, image.info.get(DEEP)
 
-    yield from zip(source.names, in_parallel(read, range(len(source))), strict=True)
+    squares = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)
+    yield from zip(source.names, squares, strict=True)
 
 
 def check_one_size(images: ImageSet, source: Source) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.data.decoding import read_image
+from igd.data.decoding import claimed_pixels, read_image
 from igd.errors import UserError
 
 Split = Literal["train", "test"]
@@ -33,6 +33,13 @@ class Sample:
         return (
             read_image(self.image) if isinstance(self.image, Path) else Image.fromarray(self.image)
         )
+
+    def pixels(self) -> int:
+        """How many the image has, before it is decoded."""
+        if isinstance(self.image, Path):
+            return claimed_pixels(self.image)
+        height, width = self.image.shape[:2]
+        return int(height * width)
 
     def read_mask(self, size: tuple[int, int]) -> NDArray[np.bool_] | None:
         """Which pixels of the image, of this width and height, are anomalous: (height, width); None

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.data.dataset import Dataset
-from igd.data.decoding import claimed_pixels, find_images, read_image
+from igd.data.decoding import LARGEST, claimed_pixels, find_images, read_image
 from igd.data.sample import Sample
 from igd.errors import UserError
+
+PIXELS_HELD = 50_000_000  # of originals, decoded ahead or waiting for their batch
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,23 @@ def _files(paths: list[Path], described: str) -> Source:
 
 def _samples(samples: list[Sample], described: str, protocols: list[dict[str, Any]]) -> Source:
     return Source(
-        [sample.identifier for sample in samples], lambda n: samples[n].read(), described, protocols
+        [sample.identifier for sample in samples],
+        lambda n: samples[n].read(),
+        described,
+        protocols,
+        lambda n: samples[n].pixels(),
     )
 
 
 def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> Source:
     check_image_arrays(arrays, described)
     names = [str(number) for number in range(len(arrays))]
-    return Source(names, lambda n: Image.fromarray(to_bytes(arrays[n], described)), described)
+    return Source(
+        names,
+        lambda n: Image.fromarray(to_bytes(arrays[n], described)),
+        described,
+        pixels=lambda n: arrays[n].shape[0] * arrays[n].shape[1],
+    )
 
 
 def check_image_arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> None:
@@ -99,6 +110,11 @@ def check_image_arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described:
             raise UserError(
                 f"{described}: an image of shape {array.shape} is not (height, width) or (height, "
                 f"width, 3)"
+            )
+        if array.shape[0] * array.shape[1] > LARGEST:
+            raise UserError(
+                f"{described}: an image of {array.shape[1]}x{array.shape[0]} pixels; at most "
+                f"{LARGEST:,} are read; cut it into parts"
             )
     if len({array.ndim == 3 and array.shape[2] == 3 for array in arrays}) > 1:
         raise UserError(f"{described}: holds grey and colour images; convert them all to one kind")

@@ -131,6 +131,8 @@ def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
 def describe(detector: IGD) -> dict[str, object]:
     """What a runtime must know beside the graph."""
     told = ("made_by", "made_at", "images", "calibration_images", "backbone", "fingerprint")
+    backbone = detector.fitted_.backbone
+    attribution = backbone.backbone.attribution if backbone else None
     return {
         "format": FORMAT,
         "exported_by": f"igd {__version__}",
@@ -141,6 +143,7 @@ def describe(detector: IGD) -> dict[str, object]:
         "calibration_peaks": np.asarray(detector.calibration_.peaks, dtype=np.float64).tolist(),
         "false_alarm_rate": detector.false_alarm_rate_,
         "usual_heat": detector.background_level_,
+        "attribution": attribution and asdict(attribution),
         "provenance": {name: detector.provenance_[name] for name in told},
     }
 

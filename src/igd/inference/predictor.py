@@ -18,13 +18,12 @@ from PIL import Image
 
 from igd.cpu import in_parallel
 from igd.data.geometry import Geometry, check_large_enough
-from igd.data.sources import as_source
+from igd.data.sources import PIXELS_HELD, as_source
 from igd.errors import DamagedModel, UserError
 from igd.inference.conformal import Calibration
 from igd.progress import Progress
 
 PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
-PIXELS_HELD = 50_000_000  # of originals, decoded ahead or waiting for their batch
 
 
 @dataclass(frozen=True)

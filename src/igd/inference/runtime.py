@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from igd import cpu
@@ -22,6 +21,7 @@ from igd.errors import DamagedModel, ModelWarning, UserError
 from igd.inference.checksum import has_its_checksum
 from igd.inference.conformal import Calibration
 from igd.inference.predictor import BatchScores, Predictor
+from igd.sessions import Session
 
 FORMAT = 2
 CHECKED_SINCE = 2  # the format whose files must have a checksum
@@ -40,13 +40,8 @@ class Runtime(Predictor):
                 f"{described}: damaged: its contents don't have its checksum; export it again or "
                 f"copy it again"
             )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or cpu.threads()
-        options.log_severity_level = 3
-        try:  # from memory: a graph can name other files, and none of them is opened
-            self.session = onnxruntime.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
-            )
+        try:
+            self.session = Session(lambda: model, threads or cpu.threads())
         except Exception as error:  # ONNX Runtime has a dozen kinds of its own
             reason = str(error).splitlines()[0][:200]
             raise UserError(
@@ -54,14 +49,14 @@ class Runtime(Predictor):
                 f"export it again"
             ) from None
         try:
-            self._read(json.loads(self.session.get_modelmeta().custom_metadata_map[HEADER]))
+            self._read(json.loads(self.session.opened.get_modelmeta().custom_metadata_map[HEADER]))
         except UserError as error:
             raise type(error)(f"{described}: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError):
             raise UserError(
                 f"{described}: not a model exported by igd, or damaged; make it with: igd export"
             ) from None
-        self.terms = [output.name for output in self.session.get_outputs()][len(OUTPUTS) :]
+        self.terms = [output.name for output in self.session.opened.get_outputs()][len(OUTPUTS) :]
         if not self.is_checked:
             warnings.warn(
                 f"{described}: made before exports had a checksum, so damage may go unnoticed; "
@@ -98,20 +93,20 @@ class Runtime(Predictor):
         self.provenance_, self.parity_ = header["provenance"], header["parity"]
         self.probe_score_ = header.get("probe_score")
         side = self.geometry_.side
-        known = [output.name for output in self.session.get_outputs()[: len(OUTPUTS)]]
+        known = [output.name for output in self.session.opened.get_outputs()[: len(OUTPUTS)]]
         possible = (
             self.geometry_.fit in FITS
             and 0 < side <= LARGEST_SIDE
             and self.channels_ in (1, 3)
             and known == list(OUTPUTS)
-            and self.session.get_inputs()[0].shape[1:] == [3, side, side]
+            and self.session.opened.get_inputs()[0].shape[1:] == [3, side, side]
         )
         if not possible:
             raise ValueError("impossible description")
 
     def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
         colour = np.repeat(pixels, 3, axis=1) if self.channels_ == 1 else pixels
-        score, _, anomaly_map, *terms = self.session.run(None, {INPUT: colour})
+        score, _, anomaly_map, *terms = self.session.run({INPUT: colour})
         return BatchScores(score, anomaly_map, dict(zip(self.terms, terms, strict=True)))
 
     @property

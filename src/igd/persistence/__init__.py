@@ -1,5 +1,6 @@
 """The model file.
 
 model_file     writing and reading it
+description    its header as typed settings, every value checked
 older_formats  files of earlier versions in today's words
 """

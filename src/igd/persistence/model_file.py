@@ -4,9 +4,8 @@ nothing in it.
 
 from __future__ import annotations
 
-import math
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +13,38 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from igd.backbones.features import FrozenBackbone
+from igd.backbones.architectures import Attribution
+from igd.backbones.features import FrozenBackbone, input_side
 from igd.backbones.weights import build_backbone
-from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.geometry import Geometry
 from igd.errors import UserError
 from igd.files.checkpoint import under
 from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.conformal import Calibration
 from igd.method.objective import Objective
-from igd.method.schedule import Training
-from igd.method.similarity import Similarity
+from igd.persistence.description import (
+    check_parameters,
+    check_provenance,
+    check_values,
+    read_as,
+    scale_settings,
+)
 from igd.persistence.older_formats import WORDS_SINCE, upgraded
 from igd.scales.autoencoder import check_side
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
-from igd.scales.fusion import Fusion, RobustScaler
-from igd.scales.recipes import (
-    AutoEncoderSettings,
-    BankSettings,
-    Level,
-    PixelSettings,
-    PositionSettings,
-    ScaleSettings,
-    WholeSettings,
-)
+from igd.scales.fusion import Fusion
+from igd.scales.recipes import AutoEncoderSettings, PositionSettings, ScaleSettings
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
 FORMAT = 5
 KIND = "model"
 MOST_SCALES = 16
-WIDEST = 1024  # channels of a first stage
+MOST_OVERLAP = 8  # patches over a pixel, along each axis
+CALIBRATION_TENSORS = tuple(
+    f"calibration.{name}" for name in ("scores", "peaks", "examples", "example_scores")
+)
 AGREEMENT = 1e-3  # between the score of a stored example and the one it had when the model was made
 
 
@@ -59,7 +59,7 @@ def write_model(path: Path, fitted: FittedState) -> None:
         "channels": fitted.channels,
         "objective": asdict(fitted.objective),
         "scales": [asdict(scale.settings) for scale in fitted.scales],
-        "backbone": backbone and {**backbone.described, "origin": backbone.backbone.origin},
+        "backbone": backbone and _backbone_header(backbone),
         "fusion": asdict(fitted.fusion),
         "calibration": {
             "background_level": fitted.calibration.background_level,
@@ -119,57 +119,76 @@ def from_bytes(contents: bytes) -> FittedState:
 
 
 def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> FittedState:
-    geometry, channels = Geometry(**header["geometry"]), header["channels"]
-    if geometry.fit not in FITS or not 0 < geometry.side <= LARGEST_SIDE or channels not in (1, 3):
-        raise ValueError("impossible geometry")
-    if not 0 < len(header["scales"]) <= MOST_SCALES:
-        raise ValueError(f"{len(header['scales'])} scales")
+    check_values(header)
+    geometry, channels = read_as(Geometry, header["geometry"]), header["channels"]
+    if type(channels) is not int or channels not in (1, 3):
+        raise ValueError("impossible channels")
+    parameters, provenance = (
+        check_parameters(header["parameters"]),
+        check_provenance(header["provenance"]),
+    )
+    objective, fusion = read_as(Objective, header["objective"]), read_as(Fusion, header["fusion"])
     scores, peaks = tensors["calibration.scores"].numpy(), tensors["calibration.peaks"].numpy()
-    calibration = Calibration(scores, peaks, **header["calibration"])
+    calibration = read_as(Calibration, header["calibration"], scores=scores, peaks=peaks)
     calibration.check()
     examples = tensors["calibration.examples"]
-    if examples.dtype != torch.uint8 or examples.shape[1:] != (
-        channels,
-        geometry.side,
-        geometry.side,
-    ):
-        raise ValueError("impossible examples")
     example_scores = tensors.get("calibration.example_scores", tensors["calibration.scores"])
-    scales = header["parameters"].get("scales")
-    if scales is not None and not all(isinstance(name, str) for name in scales):
-        raise ValueError("impossible parameters")
-    if not isinstance(header["provenance"]["made_by"], str):
-        raise ValueError("impossible provenance")
-    objective = Objective(**header["objective"])
+    _check_examples(examples, example_scores, (channels, geometry.side, geometry.side))
+    settings = _scale_list(header["scales"], tensors)
     backbone = (
-        _backbone(header["backbone"], under("backbone/", tensors), path)
-        if header["backbone"]
+        _backbone(header["backbone"], geometry.side, under("backbone/", tensors), path)
+        if header["backbone"] is not None
         else None
     )
     return FittedState(
-        parameters=dict(header["parameters"]),
+        parameters=parameters,
         geometry=geometry,
         channels=channels,
         objective=objective,
         backbone=backbone,
         scales=[
             _scale(each, objective, geometry, channels, tensors, backbone, path)
-            for each in header["scales"]
+            for each in settings
         ],
-        fusion=_fusion(header["fusion"]),
+        fusion=fusion,
         calibration=calibration,
         examples=examples,
         example_scores=example_scores[: len(examples)],
-        provenance=dict(header["provenance"]),
+        provenance=provenance,
     )
+
+
+def _scale_list(described: Any, tensors: dict[str, Tensor]) -> list[ScaleSettings]:
+    """The settings of all scales; each has a name of its own, and every tensor its owner."""
+    if not isinstance(described, list) or not 0 < len(described) <= MOST_SCALES:
+        count = len(described) if isinstance(described, list) else "no list of"
+        raise ValueError(f"{count} scales")
+    settings = [scale_settings(each) for each in described]
+    owners = [each.name for each in settings]
+    if len({*owners, "backbone"}) <= len(owners):
+        raise ValueError("two scales of one name")
+    for name in tensors:
+        if name not in CALIBRATION_TENSORS and name.partition("/")[0] not in (*owners, "backbone"):
+            raise ValueError(f"the tensor {name[:60]!r} belongs to nothing")
+    return settings
+
+
+def _check_examples(examples: Tensor, scores: Tensor, shape: tuple[int, int, int]) -> None:
+    """They are images at the model's size: a header can't claim a larger one than the file has."""
+    possible = (
+        examples.dtype == torch.uint8
+        and examples.shape[1:] == shape
+        and 0 < len(examples) <= len(scores)
+        and scores.dim() == 1
+    )
+    if not possible:
+        raise ValueError("impossible examples")
 
 
 def _check_example(fitted: FittedState) -> None:
     """That the parts fit each other, and say what they said when the model was made, a stored image
     tells.
     """
-    if not len(fitted.examples):
-        return
     now, then = float(fitted.score(fitted.examples[:1]).score[0]), float(fitted.example_scores[0])
     if not abs(now - then) <= AGREEMENT:
         raise ValueError(
@@ -178,7 +197,7 @@ def _check_example(fitted: FittedState) -> None:
 
 
 def _scale(
-    described: dict[str, Any],
+    settings: ScaleSettings,
     objective: Objective,
     geometry: Geometry,
     channels: int,
@@ -186,76 +205,65 @@ def _scale(
     backbone: FrozenBackbone | None,
     path: Path,
 ) -> Scale:
-    settings = _settings(described)
-    if not (settings.name.isidentifier() and 0 <= settings.smoothing < geometry.side):
-        raise ValueError("impossible scale")
+    if settings.smoothing >= geometry.side:
+        raise ValueError(f"smoothing is {settings.smoothing:g}")
     if isinstance(settings, AutoEncoderSettings):
-        counts = (settings.stride, settings.inference_stride, settings.width)
-        shares = 0 <= settings.downsampling < 8 and 0 <= settings.anomaly_share <= 1
-        if not (min(counts) > 0 and settings.width <= WIDEST and shares):
-            raise ValueError("impossible scale")
         check_side(settings, geometry.side)
+        patch = settings.patch or geometry.side
+        if patch > MOST_OVERLAP * settings.stride * settings.inference_stride and settings.patch:
+            raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
+    elif backbone is None or max(_maps(settings), default=0) >= len(backbone.blocks):
+        raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
     scale = build_scale(settings, objective, geometry.side, channels, backbone)
     scale.restore(under(f"{settings.name}/", tensors), path)
     return scale
 
 
-def _settings(described: dict[str, Any]) -> ScaleSettings:
-    if "training" in described:
-        training, similarity = described["training"], described["similarity"]
-        return AutoEncoderSettings(
-            **{
-                **described,
-                "training": Training(**{**training, "betas": tuple(training["betas"])}),
-                "similarity": Similarity(**{**similarity, "weights": tuple(similarity["weights"])}),
-            }
-        )
-    kinds = (PositionSettings, BankSettings, WholeSettings, PixelSettings)
-    kind = {each().name: each for each in kinds}[described["name"]]
-    own = dict(described)
-    if "levels" in own:
-        own["levels"] = tuple(
-            Level(**{**level, "maps": tuple(level["maps"])}) for level in own["levels"]
-        )
-    if "maps" in own:
-        own["maps"] = tuple(own["maps"])
-    return kind(**own)
+def _maps(settings: ScaleSettings) -> list[int]:
+    """The numbers of the backbone's maps that a scale reads."""
+    if isinstance(settings, PositionSettings):
+        return [number for level in settings.levels for number in level.maps]
+    return list(getattr(settings, "maps", ()))
+
+
+@dataclass(frozen=True)
+class _BackboneHeader:
+    """What the header says of a backbone."""
+
+    backbone: str  # name of its kind
+    weights: str  # SHA-256 of its parameters
+    side: int
+    blocks: list[int]
+    vector: bool
+    origin: str
+    attribution: Attribution | None = None
+
+
+def _backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
+    attribution = backbone.backbone.attribution
+    return {
+        **backbone.described,
+        "origin": backbone.backbone.origin,
+        "attribution": attribution and asdict(attribution),
+    }
 
 
 def _backbone(
-    described: dict[str, Any], parameters: dict[str, Tensor], path: Path
+    described: Any, side: int, parameters: dict[str, Tensor], path: Path
 ) -> FrozenBackbone:
-    side, blocks, vector = described["side"], tuple(described["blocks"]), described["vector"]
-    if not 0 < side <= LARGEST_SIDE or not isinstance(vector, bool) or not (blocks or vector):
-        raise ValueError("impossible backbone")
+    told = read_as(_BackboneHeader, described)
+    blocks, vector = tuple(told.blocks), told.vector
     backbone = build_backbone(
-        described["backbone"], parameters, path, None if vector else max(blocks)
+        told.backbone, parameters, path, None if vector or not blocks else max(blocks)
     )
-    if (
-        vector and backbone.identity != described["weights"]
-    ):  # of one that was cut off, the whole file's checksum tells
+    if max(blocks, default=0) >= len(backbone.channels) or not (blocks or vector):
+        raise ValueError(f"{told.backbone} has no blocks {blocks}")
+    if told.side != input_side(side, backbone):
+        raise ValueError(f"a backbone that reads {told.side} pixels a side")
+    # Of one that was cut off, the whole file's checksum tells.
+    if vector and backbone.identity != told.weights:
         raise ValueError("its backbone does not have the digest it is recorded with")
-    known = replace(backbone, origin=str(described["origin"]), identity=str(described["weights"]))
-    return FrozenBackbone(known, side, blocks, vector)
-
-
-def _fusion(described: dict[str, Any]) -> Fusion:
-    scalers, map_scalers = (_scalers(described[name]) for name in ("scalers", "map_scalers"))
-    if not math.isfinite(described["threshold"]):
-        raise ValueError("impossible threshold")
-    sharpness = described.get("sharpness")
-    if sharpness is not None and not 0 < sharpness < math.inf:
-        raise ValueError("impossible sharpness")
-    return Fusion(scalers, map_scalers, float(described["threshold"]), sharpness)
-
-
-def _scalers(described: list[dict[str, float]] | None) -> list[RobustScaler] | None:
-    if described is None:
-        return None
-    scalers = [RobustScaler(**each) for each in described]
-    if not all(
-        math.isfinite(scaler.median) and math.isfinite(scaler.mad) and scaler.mad > 0
-        for scaler in scalers
-    ):
-        raise ValueError("impossible scalers")
-    return scalers
+    known = replace(
+        backbone, origin=told.origin, identity=told.weights, attribution=told.attribution
+    )
+    return FrozenBackbone(known, told.side, blocks, vector)

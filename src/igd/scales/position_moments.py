@@ -126,11 +126,11 @@ def features_last(maps: Tensor) -> Tensor:
 def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     """The reverse of `PositionDescriptor.packed`."""
     size, rows, columns = mean.shape
-    row, column = _triangle(size)
-    cells = rows * columns // cell**2
+    cells, triangle = rows * columns // cell**2, size * (size + 1) // 2
     known = mean.dtype == packed.dtype and mean.dtype in (torch.half, torch.float)
-    if not known or packed.shape != (cells, len(row)) or rows % cell or columns % cell:
+    if not known or packed.shape != (cells, triangle) or rows % cell or columns % cell:
         raise ValueError("a position descriptor of the wrong shape or type")
+    row, column = _triangle(size)
     whitener = torch.zeros(cells, size, size)
     whitener[:, row, column] = packed.float()
     return PositionDescriptor(features_last(mean.float()), whitener)

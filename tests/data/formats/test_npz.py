@@ -1,5 +1,7 @@
 """Arrays in an .npz file."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +107,23 @@ def test_cut_off_and_damaged_files(path: Path) -> None:
             UserError, match=r"shapes\.npz: can't be read as arrays .*copy it again"
         ):
             read_dataset(path)
+
+
+def test_an_array_that_claims_more_than_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "|u1", "fortran_order": False, "shape": (10**6, 10**6)}
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x_train.npy", header.getvalue() + bytes(100))
+    with pytest.raises(UserError, match=r"x_train claims to hold 1,000,000,000,000 bytes"):
+        read_dataset(path)
+
+
+def test_arrays_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(tmp_path / "images.npz", x_train=np.zeros((10, 32, 32), np.uint8))
+    assert len(read_dataset(tmp_path / "images.npz").samples) == 10
+    monkeypatch.setattr("igd.data.formats.npz.LARGEST", 10_000)
+    with pytest.raises(UserError, match="10,240 bytes"):
+        read_dataset(tmp_path / "images.npz")

@@ -4,6 +4,7 @@ come from.
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from pathlib import Path
@@ -20,6 +21,7 @@ from igd.errors import UserError
 
 Array = NDArray[Any]
 SPLITS: tuple[Split, ...] = ("train", "test")
+LARGEST = 2**32  # bytes of an array
 NAMES = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -39,7 +41,12 @@ def read_arrays(path: Path, names: tuple[str, ...] = NAMES) -> dict[str, Array]:
     """
     try:
         with np.load(path, allow_pickle=False) as opened:
-            return {name: opened[name] for name in opened.files if name in names}
+            kept = [name for name in opened.files if name in names]
+            for name in kept:
+                _check_size(opened.zip, name, path)
+            return {name: opened[name] for name in kept}
+    except UserError:
+        raise
     except (
         ValueError,
         OSError,
@@ -52,6 +59,28 @@ def read_arrays(path: Path, names: tuple[str, ...] = NAMES) -> dict[str, Array]:
         raise UserError(
             f"{path}: can't be read as arrays ({error}); copy it again, or save it with numpy.savez"
         ) from None
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    """That an array's header claims what the archive holds, and no more than is read: NumPy makes
+    room for what is claimed.
+    """
+    entry = archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
+    with archive.open(entry) as opened:
+        version = np.lib.format.read_magic(opened)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(opened)
+        claimed = math.prod(shape) * dtype.itemsize
+    if claimed > min(LARGEST, entry.file_size):
+        raise UserError(
+            f"{path}: its array {name} claims to hold {claimed:,} bytes, of {entry.file_size:,} "
+            f"that are there and {LARGEST:,} that are read; save it with numpy.savez, in parts if "
+            f"it is that large"
+        )
 
 
 def array_dataset(name: str, described: str, arrays: dict[str, Array]) -> Dataset:

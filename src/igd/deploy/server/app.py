@@ -51,10 +51,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(router)
     for name in PAGE:
         app.add_api_route(
-            f"/{name.removeprefix('index.html')}",
-            _page(name),
-            methods=["GET", "HEAD"],
-            include_in_schema=False,
+            f"/{name.removeprefix('index.html')}", _page(name), include_in_schema=False
         )
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(RequestValidationError, _invalid)

@@ -7,11 +7,14 @@ import math
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
 from igd.deploy.server.app import create_app
+from igd.deploy.server.connections import BACKLOG, BoundedProtocol, handle_loop_error
 from igd.deploy.server.service import Service
 from igd.deploy.server.settings import Settings
 from igd.errors import UserError
@@ -33,8 +36,12 @@ class DrainingServer(uvicorn.Server):
             self.should_exit = self.force_exit = True
         self.service.drain()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(handle_loop_error)
+        await super().startup(sockets)
+
     async def on_tick(self, counter: int) -> bool:
-        if self.service.state == "draining" and self.service.in_flight == 0:
+        if self.service.state == "draining" and self.service.admission.requests == 0:
             self.should_exit = True
         return await super().on_tick(counter)
 
@@ -60,6 +67,24 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def make_server(service: Service) -> DrainingServer:
+    """A server of this service, within the limits of its settings."""
+    protocol: Any = partial(BoundedProtocol, settings=service.settings)
+    config = uvicorn.Config(
+        create_app(service),
+        http=protocol,
+        ws="none",
+        backlog=BACKLOG,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        # For clients that don't take their answers.
+        timeout_graceful_shutdown=math.ceil(service.settings.timeout),
+    )
+    return DrainingServer(config, service)
+
+
 def serve(
     load: Callable[[], Mapping[str, Predictor]],
     settings: Settings,
@@ -70,17 +95,7 @@ def serve(
     when they are.
     """
     service = Service(settings)
-    config = uvicorn.Config(
-        create_app(service),
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        timeout_graceful_shutdown=math.ceil(
-            settings.timeout
-        ),  # for clients that don't take their answers
-    )
-    server = DrainingServer(config, service)
+    server = make_server(service)
     failure: list[Exception] = []
 
     def load_models() -> None:

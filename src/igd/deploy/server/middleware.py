@@ -47,6 +47,9 @@ class GuardMiddleware:
             await self.app(scope, receive, send)
             return
         started, received, status = time.perf_counter(), 0, 500  # unless there is an answer
+        asked = dict(scope)  # the routes find theirs, and note it there
+        if without_body := scope["method"] == "HEAD":
+            asked["method"] = "GET"
 
         async def counting() -> Message:
             nonlocal received
@@ -59,23 +62,26 @@ class GuardMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message).update(HEADERS)
+            elif without_body:
+                message = {**message, "body": b""}
             await send(message)
 
         try:
-            refusal = (
-                self._refusal(Headers(scope=scope), scope["method"])
-                if scope["path"].startswith(CLOSED)
-                else None
-            )
+            headers = Headers(scope=scope)
+            if "content-length" in headers and "transfer-encoding" in headers:
+                await _ambiguous()(asked, counting, protecting)
+                return
+            closed = scope["path"].startswith(CLOSED)
+            refusal = self._refusal(headers, scope["method"]) if closed else None
             if refusal:
                 await discard(Request(scope, counting), self.service.settings.max_bytes)
-                await refusal(scope, counting, protecting)
+                await refusal(asked, counting, protecting)
             else:
-                await self.app(scope, counting, protecting)
+                await self.app(asked, counting, protecting)
         finally:
             seconds = time.perf_counter() - started
-            self.service.metrics.answered(_route(scope), status, seconds)
-            _log(scope, status, seconds, received)
+            self.service.metrics.answered(_route(asked), status, seconds)
+            _log(scope["method"], asked, status, seconds, received)
 
     def _refusal(self, headers: Headers, method: str) -> JSONResponse | None:
         """Why the one who asks may not, or None."""
@@ -110,6 +116,14 @@ class GuardMiddleware:
         )
 
 
+def _ambiguous() -> JSONResponse:
+    """A body of two lengths ends elsewhere for a proxy than for us: what follows it could be taken
+    for another's request.
+    """
+    detail = "Content-Length beside Transfer-Encoding: a body has one length; send one of them"
+    return JSONResponse({"detail": detail}, status_code=400, headers={"Connection": "close"})
+
+
 def _is_foreign(headers: Headers) -> bool:
     """Whether a page of another site sent this; programs say nothing of it."""
     site = headers.get("sec-fetch-site")
@@ -140,10 +154,10 @@ def _route(scope: Scope) -> str:
     return getattr(scope.get("route"), "path", "other")
 
 
-def _log(scope: Scope, status: int, seconds: float, received: int) -> None:
+def _log(method: str, scope: Scope, status: int, seconds: float, received: int) -> None:
     line: dict[str, Any] = {
         "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-        "method": scope["method"],
+        "method": method,
         "path": scope["path"][:LONGEST_PATH],
         "status": status,
         "ms": round(1000 * seconds, 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 
+from igd.deploy.server.admission import Ticket
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.prometheus import CONTENT_TYPE
 from igd.deploy.server.responses import accepted_rate, image_response, map_png, model_response
@@ -89,16 +90,16 @@ async def score(
     try:
         predictor = service.predictor(name)
         rate = accepted_rate(predictor, max_false_alarms)
-        with service.admitted() as admit:  # before anything of the body is read
+        with service.admission.request() as ticket:
             if _wants_picture(request):
                 (prediction,) = await _predictions(
-                    request, service, name, admit, 1, map in (None, "overlay")
+                    request, service, name, ticket, 1, map in (None, "overlay")
                 )
                 return await service.in_thread(
                     partial(_as_picture, predictor, prediction, rate, map or "overlay")
                 )
             predictions = await _predictions(
-                request, service, name, admit, service.settings.queue, map == "overlay"
+                request, service, name, ticket, service.settings.queue, map == "overlay"
             )
             responses = (
                 service.in_thread(partial(image_response, predictor, each, rate, map))
@@ -161,7 +162,7 @@ async def _predictions(
     request: Request,
     service: Service,
     model: str,
-    admit: Callable[..., None],
+    ticket: Ticket,
     most: int,
     keep_images: bool,
 ) -> list[Prediction]:
@@ -169,7 +170,9 @@ async def _predictions(
     were scored in time.
     """
     uploads = await _in_time(
-        service, receive(request, service.settings.max_bytes, service.settings.queue), TOO_SLOW
+        service,
+        receive(request, service.settings.max_bytes, service.settings.queue, ticket.receive),
+        TOO_SLOW,
     )
     if len(uploads) > most:
         raise RequestError(
@@ -177,7 +180,7 @@ async def _predictions(
             f"an answer as image/png shows one image, and there are {len(uploads)}; accept "
             f"application/json",
         )
-    admit(len(uploads) - 1, await service.claimed_pixels(uploads))  # before any is decoded
+    ticket.admit(len(uploads), await service.claimed_pixels(uploads))  # before any is decoded
     return await _in_time(service, service.score(model, uploads, keep_images), 504)
 
 

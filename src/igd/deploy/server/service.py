@@ -1,11 +1,10 @@
-"""Models, admission and threads: from uploads to predictions."""
+"""Models and threads: from uploads to predictions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Literal, TypeVar
 
@@ -17,7 +16,8 @@ from igd.data.decoding import (
     claimed_pixels,
     decode_image,
 )
-from igd.deploy.server.http_errors import RequestError, service_unavailable, too_many_requests
+from igd.deploy.server.admission import Admission
+from igd.deploy.server.http_errors import RequestError, service_unavailable
 from igd.deploy.server.prometheus import ServerMetrics
 from igd.deploy.server.scorer import Job, Scorer
 from igd.deploy.server.settings import Settings
@@ -26,22 +26,17 @@ from igd.errors import UserError
 from igd.inference.predictor import Prediction, Predictor
 
 Result = TypeVar("Result")
-# Times the pixels that an image may have: a picture of few bytes may claim all of them.
-IN_A_REQUEST, AT_ONCE = 4, 8
 
 
 class Service:
-    """What the routes ask. All but the work of its threads happens on the event loop, so that
-    counting needs no lock.
-    """
+    """What the routes ask. All but the work of its threads happens on the event loop."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.state: Literal["loading", "ready", "draining"] = "loading"
         self.predictors: Mapping[str, Predictor] = {}
         self.metrics = ServerMetrics(waiting=lambda: self._scorer.waiting)
-        self.pixels = 0  # of images that were admitted and are not answered yet
-        self.in_flight = 0  # images that were admitted and are not answered yet
+        self.admission = Admission(settings)
         self._scorer = Scorer(settings.batch, self.metrics.batch)
         self._threads = ThreadPoolExecutor(DECODERS, thread_name_prefix="decoder")
 
@@ -73,43 +68,6 @@ class Service:
                 404, f"there is no model '{name}'; there are: {', '.join(sorted(self.predictors))}"
             )
         return self.predictors[name]
-
-    @contextmanager
-    def admitted(self) -> Iterator[Callable[..., None]]:
-        """Room in the queue for the first image of a request, and a way to ask for more; all of it
-        is given back.
-        """
-        own = own_pixels = 0
-        a_request, at_once = (n * self.settings.max_pixels for n in (IN_A_REQUEST, AT_ONCE))
-
-        def admit(images: int, pixels: int = 0) -> None:
-            nonlocal own, own_pixels
-            if pixels > a_request:
-                raise RequestError(
-                    413,
-                    f"the images have {pixels:,} pixels together, and {a_request:,} are accepted "
-                    f"in a request; send fewer at once",
-                )
-            if self.pixels + pixels > at_once:
-                raise too_many_requests(
-                    "images of too many pixels are waiting already; send again in a moment"
-                )
-            self.pixels += pixels
-            own_pixels += pixels
-            if self.in_flight + images > self.settings.queue:
-                raise too_many_requests(
-                    f"{self.in_flight} images are waiting already, of at most "
-                    f"{self.settings.queue}; send again in a moment"
-                )
-            self.in_flight += images
-            own += images
-
-        admit(1)
-        try:
-            yield admit
-        finally:
-            self.in_flight -= own
-            self.pixels -= own_pixels
 
     async def claimed_pixels(self, uploads: Sequence[Upload]) -> int:
         """How many pixels the headers of images claim together; nothing is decoded."""

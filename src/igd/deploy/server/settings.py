@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 
 from igd.errors import UserError
 
+SHORTEST_TOKEN = 16  # characters
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -20,6 +22,8 @@ class Settings:
     queue: int = 64  # images that are waiting or being scored; further ones are refused
     batch: int = 16  # images that are scored together, at most
     timeout: float = 30.0  # seconds that sending images may take, and that scoring them may take
+    connections: int = 256  # open at once; further ones are refused
+    header_timeout: float = 10.0  # seconds from the first byte of a request to its last header
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -33,4 +37,10 @@ class Settings:
         ):
             raise UserError(
                 "the token must be visible ASCII characters on one line, as it travels in a header"
+            )
+        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+            raise UserError(
+                f"the token has {len(self.token)} characters, and fewer than {SHORTEST_TOKEN} can "
+                f"be guessed; make one with: python -c 'import secrets; "
+                f"print(secrets.token_urlsafe())'"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from tempfile import SpooledTemporaryFile
 from typing import IO, NamedTuple
 
@@ -27,14 +27,18 @@ class Upload(NamedTuple):
     file: IO[bytes]
 
 
-async def receive(request: Request, max_bytes: int, max_files: int) -> list[Upload]:
-    """The files of a multipart body, or the body itself as one image."""
+async def receive(
+    request: Request, max_bytes: int, max_files: int, on_bytes: Callable[[int], None]
+) -> list[Upload]:
+    """The files of a multipart body, or the body itself as one image. `on_bytes` hears how many
+    came, and may refuse them.
+    """
     if (
         request.headers.get("content-length", "").isdigit()
         and int(request.headers["content-length"]) > max_bytes
     ):
         raise _too_large(max_bytes)
-    body = _limited(request, max_bytes)
+    body = _limited(request, max_bytes, on_bytes)
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         return await _parts(request, body, max_files)
     file = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by who decodes it
@@ -56,13 +60,16 @@ async def discard(request: Request, max_bytes: int) -> None:
         await asyncio.wait_for(_exhaust(_limited(request, 4 * max_bytes)), LINGER)
 
 
-async def _limited(request: Request, max_bytes: int) -> AsyncGenerator[bytes, None]:
+async def _limited(
+    request: Request, max_bytes: int, on_bytes: Callable[[int], None] = lambda _: None
+) -> AsyncGenerator[bytes, None]:
     """The body as it comes, whatever length its header claims."""
     received = 0
     async for chunk in request.stream():
         received += len(chunk)
         if received > max_bytes:
             raise _too_large(max_bytes)
+        on_bytes(len(chunk))
         yield chunk
 
 
