@@ -18,7 +18,7 @@ from torch import Tensor, fx, nn
 from igd.backbones.efficientnet import SameConv2d
 from igd.method.resnet import Normalisation
 from igd.ops.convolutions import KeepingConvolution, PointConvolution
-from igd.sessions import Session
+from igd.ops.session import Session
 
 OPSET = 18
 INPUT = "image"

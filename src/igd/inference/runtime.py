@@ -21,7 +21,7 @@ from igd.errors import DamagedModel, ModelWarning, UserError
 from igd.inference.checksum import has_its_checksum
 from igd.inference.conformal import Calibration
 from igd.inference.predictor import BatchScores, Predictor
-from igd.sessions import Session
+from igd.ops.session import Session
 
 FORMAT = 2
 CHECKED_SINCE = 2  # the format whose files must have a checksum
