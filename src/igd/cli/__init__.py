@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from igd.cli import (
     audit_command,
     benchmark_command,
+    calibrate_command,
     completion_command,
     demo_command,
     doctor_command,
@@ -37,6 +38,7 @@ COMMANDS = (
     predict_command,
     evaluate_command,
     audit_command,
+    calibrate_command,
     export_command,
     verify_command,
     serve_command,
@@ -52,6 +54,7 @@ EXAMPLES = """examples:
   igd predict parts.igd parts/new --out results/  score images, write anomaly maps
   igd evaluate parts.igd bottle/ --report report.html
   igd audit parts/good                            which 'normal' images look least normal
+  igd calibrate parts.igd parts/relit             another threshold, without training
   igd export parts.igd parts.onnx                 a model that runs without PyTorch
   igd verify parts.igd parts.onnx                 are these files what they were when they were made
   igd serve parts.igd                             HTTP API and page, on this machine

@@ -21,6 +21,7 @@ from igd.text import visible
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
     from igd.detector import IGD
+    from igd.inference.predictor import Predictor
 
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -89,6 +90,22 @@ def add_data_flags(command: argparse.ArgumentParser) -> None:
         type=float,
         help="share of the test anomalies moved to the training images",
     )
+
+
+def add_rate_flag(command: argparse.ArgumentParser) -> None:
+    """The same model, another threshold."""
+    command.add_argument(
+        "--max-false-alarms",
+        type=float,
+        metavar="RATE",
+        help="accepted share of false alarms (default: the model's)",
+    )
+
+
+def use_rate(options: argparse.Namespace, predictor: Predictor) -> None:
+    """Let a model accept the rate that `add_rate_flag` asks for, or refuse it with the lowest."""
+    if options.max_false_alarms is not None:
+        predictor.max_false_alarms = options.max_false_alarms
 
 
 def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:

@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, identity, print_metrics, progress_of
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_data_flags,
+    add_rate_flag,
+    identity,
+    print_metrics,
+    progress_of,
+    use_rate,
+)
 
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
@@ -27,6 +36,7 @@ def add(commands: Any) -> None:
         type=Path,
         help="folder with test/good, test/<defect> and ground_truth/<defect>, or another data set",
     )
+    add_rate_flag(command)
     add_data_flags(command)
     command.add_argument(
         "--seed", type=int, default=0, help="of --contamination (default: %(default)s)"
@@ -43,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         check_writable(options.report)
     detector = IGD.load(options.model)
+    use_rate(options, detector)
     evaluation = evaluate(
         detector, _test_set(options, detector).test_samples(), progress_of(options)
     )

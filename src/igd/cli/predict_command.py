@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import DONE, FAILED, add_command, progress_of, warnings_as_lines
+from igd.cli.common import (
+    DONE,
+    FAILED,
+    add_command,
+    add_rate_flag,
+    progress_of,
+    use_rate,
+    warnings_as_lines,
+)
 from igd.errors import UserError
 from igd.text import visible
 
@@ -28,6 +36,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument("images", type=Path, nargs="+", help="image files or folders of them")
+    add_rate_flag(command)
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
     command.add_argument(
         "--format",
@@ -63,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
+    use_rate(options, predictor)
     named = _named(options.images, options.out)
     if not options.out:
         return _predict(options, predictor, named)
@@ -82,7 +92,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             predictor,
             options.format,
             options.maps,
-            made_from={"model": model},
+            made_from={"model": model, "max_false_alarms": predictor.false_alarm_rate_},
             resume=options.resume,
         )
         paths = [path for path in paths if as_written(str(path)) not in results.done]

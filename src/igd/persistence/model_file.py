@@ -38,6 +38,7 @@ from igd.scales.recipes import (
     ScaleSettings,
     WholeSettings,
 )
+from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
@@ -66,6 +67,7 @@ def write_model(path: Path, fitted: FittedState) -> None:
             "false_alarm_rate": fitted.calibration.false_alarm_rate,
         },
         "provenance": fitted.provenance,
+        "history": [each.to_json() for each in fitted.former],
     }
     tensors = {
         "calibration.scores": torch.from_numpy(np.asarray(fitted.calibration.scores)),
@@ -161,6 +163,7 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
         examples=examples,
         example_scores=example_scores[: len(examples)],
         provenance=dict(header["provenance"]),
+        former=read_history(header.get("history", [])),
     )
 
 

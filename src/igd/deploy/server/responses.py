@@ -13,7 +13,7 @@ from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.schemas import ImageResponse, MapKind, ModelResponse, RegionResponse
 from igd.errors import UserError
 from igd.evaluation.overlay import as_grey16, layer, overlay
-from igd.inference.conformal import choose_rate, p_values, smallest_rate, threshold
+from igd.inference.conformal import p_values, smallest_rate, threshold
 from igd.inference.predictor import Prediction, Predictor
 from igd.inference.regions import regions
 
@@ -38,7 +38,7 @@ def accepted_rate(predictor: Predictor, asked: float | None) -> float:
     if asked is None:
         return predictor.false_alarm_rate_
     try:
-        return choose_rate(asked, len(predictor.calibration_.scores))
+        return predictor.calibration_.at_rate(asked).false_alarm_rate
     except UserError as error:
         raise RequestError(422, f"max_false_alarms: {error}") from None
 
