@@ -163,6 +163,18 @@ class IGD(Predictor, Parameters, BaseEstimator):
     def check_ready(self) -> None:
         check_is_fitted(self, "fitted_")
 
+    @property
+    def identity_(self) -> dict[str, Any]:
+        """What made a result: recipe, objective, scales, backbone, seed, version."""
+        return {
+            "recipe": self.recipe,
+            "objective": self.objective if self.fitted_.trained else "none",
+            "scales": [scale.settings.name for scale in self.fitted_.scales],
+            "backbone": self.provenance_["backbone"],
+            "seed": self.seed,
+            "made_by": self.provenance_["made_by"],
+        }
+
     geometry_ = property(lambda self: self.fitted_.geometry)
     channels_ = property(lambda self: self.fitted_.channels)
     smallest_side_ = property(lambda self: self.fitted_.smallest_side)

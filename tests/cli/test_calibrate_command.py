@@ -93,9 +93,20 @@ def test_predict_and_evaluate_at_another_rate(
         verdicts[rate] = rows
         assert all(row["is_anomalous"] == (row["p_value"] <= rate + 1e-12) for row in rows)
     assert [row["score"] for row in verdicts[0.05]] == [row["score"] for row in verdicts[0.5]]
-    assert main(
-        ["evaluate", str(model), str(category), "--max-false-alarms", "0.5", "--json", "--quiet"]
-    ) == 0
+    assert (
+        main(
+            [
+                "evaluate",
+                str(model),
+                str(category),
+                "--max-false-alarms",
+                "0.5",
+                "--json",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["promised_false_alarm_rate"] == 0.5
     assert main(["predict", str(model), str(images), "--max-false-alarms", "0.01"]) == 2
     assert "calibrate on more normal images (igd calibrate)" in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""A threshold from new good images: the promise is kept, what was learnt stays, the past is told."""
+"""A threshold from new good images: the promise is kept, what was learnt stays, the past is told,
+and images that were learnt from are noticed.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +66,7 @@ def test_scales_stay_and_deviations_stay_but_medians_move(learnt: IGD, moved: IG
     before, after = learnt.fitted_.fusion, moved.fitted_.fusion
     assert [each.mad for each in before.scalers] == [each.mad for each in after.scalers]
     assert all(
-        one.median < other.median
-        for one, other in zip(before.scalers, after.scalers, strict=True)
+        one.median < other.median for one, other in zip(before.scalers, after.scalers, strict=True)
     )
     assert moved.threshold_ == pytest.approx(0.5)
 
@@ -105,7 +106,7 @@ def test_too_few_images_are_refused_and_nothing_changes(learnt: IGD) -> None:
         r"the array \(2 of its 10 scale .*accept a rate of 0\.111",
     ):
         detector.calibrate(stripes(10, SIDE, 1, colour=True))
-    with pytest.raises(UserError, match="0.01 needs at least 99"):
+    with pytest.raises(UserError, match=r"0\.01 needs at least 99"):
         detector.calibrate(stripes(40, SIDE, 1, colour=True), max_false_alarms=0.01)
     assert detector.threshold_ == learnt.threshold_
     assert detector.max_false_alarms == 0.1

@@ -11,7 +11,6 @@ from igd.cli.common import (
     DONE,
     add_command,
     add_rate_flag,
-    identity,
     progress_of,
     warnings_as_lines,
 )
@@ -92,7 +91,7 @@ def _print(
             "false_alarm_rate": detector.false_alarm_rate_,
             "former_threshold": before[0],
             "former_false_alarm_rate": before[1],
-            **identity(detector),
+            **detector.identity_,
             **detector.provenance_,
         }
         print(json.dumps(told))

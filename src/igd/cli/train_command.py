@@ -13,7 +13,6 @@ from igd.cli.common import (
     add_command,
     add_data_flags,
     checkpoint_beside,
-    identity,
     interruptible,
     progress_of,
     training_set,
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
                 {
                     "model": str(target),
                     "threshold": detector.threshold_,
-                    **identity(detector),
+                    **detector.identity_,
                     **detector.provenance_,
                 }
             )
