@@ -82,8 +82,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
     from igd.evaluation.results import Results, as_written
+    from igd.inference.drift import DriftMonitor
     from igd.inference.predictor import Prediction, Timing
 
+    drift = DriftMonitor(predictor.calibration_)
     paths, results = list(named), None
     if options.out:
         model = hashlib.sha256(options.model.read_bytes()).hexdigest()
@@ -107,6 +109,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             failures += 1
             print(f"igd: left out: {visible(prediction)}", file=sys.stderr)
             continue
+        drift.update(prediction.score, prediction.is_anomalous)
         row = {name: getattr(prediction, name) for name in ("score", "p_value", "is_anomalous")}
         row = {"path": str(path), **row}
         if results:
@@ -120,6 +123,8 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
                 f"{visible(path)}",
                 flush=True,
             )
+    if drift.notice:
+        print(f"igd: {drift.notice}", file=sys.stderr)
     if options.verbose:
         print(
             f"igd: {len(paths)} images in {time.perf_counter() - started:.2f} s: "

@@ -20,7 +20,7 @@ from igd.inference.regions import regions
 SCREEN = 1024  # pixels of a layer's longer side; it is made to be looked at, not measured
 
 
-def model_response(name: str, predictor: Predictor) -> ModelResponse:
+def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelResponse:
     count = len(predictor.calibration_.scores)
     return ModelResponse(
         name=name,
@@ -30,6 +30,7 @@ def model_response(name: str, predictor: Predictor) -> ModelResponse:
         max_false_alarms=predictor.false_alarm_rate_,
         lowest_rate=smallest_rate(count),
         threshold=predictor.threshold_,
+        drift=drift,
     )
 
 
