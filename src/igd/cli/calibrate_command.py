@@ -99,8 +99,8 @@ def _print(
     made = detector.provenance_
     print(
         f"{visible(target)}: scores above {detector.threshold_:.4f} are alarms, at most "
-        f"{detector.false_alarm_rate_:.1%} of normal images, by {made['calibration_images']} "
+        f"{detector.false_alarm_rate_:.1%} of normal images, by {len(detector.calibration_.scores)} "
         f"calibration images (before: {before[0]:.4f}, {before[1]:.1%})"
     )
-    if made["measuring_images"] and options.images is not None:
+    if options.images is not None and made["measuring_images"]:
         print(f"{made['measuring_images']} more images centred the parts of the score")
