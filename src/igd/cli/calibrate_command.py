@@ -96,11 +96,11 @@ def _print(
         }
         print(json.dumps(told))
         return
-    made = detector.provenance_
+    made, count = detector.provenance_, len(detector.calibration_.scores)
     print(
         f"{visible(target)}: scores above {detector.threshold_:.4f} are alarms, at most "
-        f"{detector.false_alarm_rate_:.1%} of normal images, by {len(detector.calibration_.scores)} "
-        f"calibration images (before: {before[0]:.4f}, {before[1]:.1%})"
+        f"{detector.false_alarm_rate_:.1%} of normal images, by {count} calibration images "
+        f"(before: {before[0]:.4f}, {before[1]:.1%})"
     )
     if options.images is not None and made["measuring_images"]:
         print(f"{made['measuring_images']} more images centred the parts of the score")
