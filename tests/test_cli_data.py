@@ -139,7 +139,7 @@ def test_pixels_in_a_file_train_the_same_model(
     held = run(capsys, *command, tmp_path / "held.igd")
     cache = tmp_path / "cache"
     monkeypatch.setenv("IGD_CACHE", str(cache))
-    monkeypatch.setattr("igd.training.fit.decode", partial(decode, held=0))
+    monkeypatch.setattr("igd.training.read_images.decode", partial(decode, held=0))
     filed = run(capsys, *command, tmp_path / "filed.igd")
     assert list(cache.iterdir()) == []  # it was there: the folder was made for it
     assert filed["fingerprint"] == held["fingerprint"]

@@ -364,3 +364,24 @@ def test_a_fitted_detector_can_be_copied_and_pickled(fitted: IGD, way) -> None:
     images = stripes(5, seed=8)
     np.testing.assert_array_equal(other.score_samples(images), fitted.score_samples(images))
     assert way(IGD(steps=3)).get_params() == IGD(steps=3).get_params()
+
+
+def test_another_rate_moves_the_threshold_of_a_fitted_detector(fitted: IGD) -> None:
+    detector = copy.deepcopy(fitted)
+    images = stripes(30, seed=6)
+    before = detector.predict(images)
+    detector.max_false_alarms = 0.3
+    assert detector.false_alarm_rate_ == detector.get_params()["max_false_alarms"] == 0.3
+    assert detector.threshold_ < fitted.threshold_
+    assert detector.pixel_threshold_ < fitted.pixel_threshold_
+    for one, other in zip(before, detector.predict(images), strict=True):
+        assert (one.score, one.p_value) == (other.score, other.p_value)
+        assert other.is_anomalous == (other.p_value <= 0.3 + 1e-12)
+    again = copy.deepcopy(detector)  # by way of the model file
+    assert (again.max_false_alarms, again.threshold_) == (0.3, detector.threshold_)
+    detector.set_params(max_false_alarms=None)
+    assert detector.false_alarm_rate_ == 0.05
+    with pytest.raises(UserError, match="needs at least 999 calibration images"):
+        detector.max_false_alarms = 0.001
+    assert detector.max_false_alarms is None
+    assert clone(detector).max_false_alarms is None

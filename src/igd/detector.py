@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from igd.progress import Progress
 from igd.training.fit import fit
 from igd.training.fitted import FittedState
 from igd.training.parameters import Parameters
+from igd.training.recalibrate import recalibrate
 from igd.training.resume import Controls
 
 
@@ -46,11 +48,15 @@ class IGD(Predictor, Parameters, BaseEstimator):
         *,
         checkpoint: str | Path | None = None,
         resume: bool = False,
+        calibration_images: Any = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> IGD:
         """Learn from normal images: a folder, a list of files, an array (n, h, w[, 3]) or a
         `Dataset`; `y` is ignored.
+
+        Other normal images may set the threshold, in place of a share of these
+        (`calibration_images`).
 
         With `checkpoint`, the run is written there now and then, and when `stop` says so it ends
         with `Interrupted`; the same call with `resume=True` takes it up and ends exactly where it
@@ -58,10 +64,48 @@ class IGD(Predictor, Parameters, BaseEstimator):
         detector is saved.
         """
         controls = Controls(progress or Progress(), stop, None)
+        separate = None if calibration_images is None else as_source(calibration_images)
         self.fitted_ = fit(
-            self, as_source(X), controls, Path(checkpoint) if checkpoint else None, resume
+            self, as_source(X), controls, Path(checkpoint) if checkpoint else None, resume, separate
         )
         return self
+
+    def calibrate(
+        self,
+        X: Any,
+        *,
+        max_false_alarms: float | None = None,
+        progress: Progress | None = None,
+    ) -> IGD:
+        """Set the threshold anew, from normal images that the detector did not learn from, without
+        training: for another camera, other light, or a lower rate. The rate stays what it was
+        unless another is given; too few images for it are refused.
+        """
+        self.check_ready()
+        self.fitted_ = recalibrate(
+            self.fitted_, as_source(X), max_false_alarms, self.strict, progress or Progress()
+        )
+        if max_false_alarms is not None:
+            self.max_false_alarms = max_false_alarms
+        return self
+
+    @property
+    def max_false_alarms(self) -> float | None:
+        """The accepted share of false alarms. Setting it on a fitted detector moves the thresholds,
+        as far as the calibration images can promise it; scores and p-values stay.
+        """
+        rate: float | None = self.__dict__["max_false_alarms"]
+        return rate
+
+    @max_false_alarms.setter
+    def max_false_alarms(self, rate: float | None) -> None:
+        if "fitted_" in self.__dict__:
+            self.fitted_ = replace(
+                self.fitted_,
+                calibration=self.fitted_.calibration.at_rate(rate),
+                parameters={**self.fitted_.parameters, "max_false_alarms": rate},
+            )
+        self.__dict__["max_false_alarms"] = rate
 
     def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
         score, anomaly_map, terms = self.fitted_.score(torch.from_numpy(pixels))
@@ -118,6 +162,18 @@ class IGD(Predictor, Parameters, BaseEstimator):
 
     def check_ready(self) -> None:
         check_is_fitted(self, "fitted_")
+
+    @property
+    def identity_(self) -> dict[str, Any]:
+        """What made a result: recipe, objective, scales, backbone, seed, version."""
+        return {
+            "recipe": self.recipe,
+            "objective": self.objective if self.fitted_.trained else "none",
+            "scales": [scale.settings.name for scale in self.fitted_.scales],
+            "backbone": self.provenance_["backbone"],
+            "seed": self.seed,
+            "made_by": self.provenance_["made_by"],
+        }
 
     geometry_ = property(lambda self: self.fitted_.geometry)
     channels_ = property(lambda self: self.fitted_.channels)

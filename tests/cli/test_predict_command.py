@@ -165,3 +165,17 @@ def test_a_killed_process_leaves_whole_rows_and_their_anomaly_maps(
         assert 0 <= float(row["score"]) <= 1
         with Image.open(tmp_path / "out" / f"{Path(row['path']).name}.png") as picture:
             picture.verify()
+
+
+def test_images_that_no_longer_look_like_the_calibration_ones_are_noticed(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = write_images(tmp_path / "good", stripes(80, seed=21))
+    assert main(["predict", str(model), str(good), "--json", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    odd = write_images(tmp_path / "odd", spotted(stripes(80, seed=22)))
+    assert main(["predict", str(model), str(odd), "--json", "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert "of the last 80 images" in told.err
+    assert "5% were promised" in told.err
+    assert len(told.out.splitlines()) == 80

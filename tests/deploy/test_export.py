@@ -101,6 +101,26 @@ def test_the_file_is_valid_and_tells_of_its_check_but_of_no_place(
     assert str(Path.cwd()).encode() not in path.read_bytes()
 
 
+def test_it_says_what_it_is_without_names_and_takes_another_rate(
+    exported: tuple[str, IGD, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind, detector, path = exported
+    assert main(["info", str(path), "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    assert info["kind"] == "export"
+    assert (info["recipe"], info["scales"]) == ("fast", detector.identity_["scales"])
+    assert info["calibration"]["images"] == len(detector.calibration_.scores)
+    assert info["threshold"] == pytest.approx(detector.threshold_)
+    assert "source" not in info["calibration"]
+    assert main(["info", str(path)]) == 0
+    assert "^ threshold" in capsys.readouterr().out
+    runtime = Runtime.load(path, threads=1)
+    runtime.max_false_alarms = 0.5
+    assert runtime.threshold_ < detector.threshold_
+    for each in runtime.predict(images(kind, 6, seed=9)):
+        assert each.is_anomalous == (each.p_value <= 0.5 + 1e-12)
+
+
 @pytest.fixture
 def traced_once(small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Tracing takes half a minute: the tests below take the graph of the first file."""

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -133,6 +134,24 @@ def test_metrics_count(client: TestClient, good: bytes) -> None:
     assert 'igd_images_scored_total{model="parts"} 3' in text
     assert "igd_batch_images_sum 3" in text
     assert "made" not in text
+
+
+def test_images_that_no_longer_look_like_the_calibration_ones_are_noticed(
+    client: TestClient, good: bytes, bad: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client.post(SCORE, files=[("images", ("a.png", good))] * 20)
+    assert 'igd_drift{model="parts"} 0.0' in client.get("/metrics").text
+    assert client.get("/v1/models").json()["models"][0]["drift"] is None
+    for _ in range(3):
+        client.post(SCORE, files=[("images", ("b.png", bad))] * 30)
+    text = client.get("/metrics").text
+    assert 'igd_drift{model="parts"} 1.0' in text
+    share = float(re.search(r'igd_recent_alarm_share{model="parts"} (\S+)', text)[1])
+    assert share == pytest.approx(90 / 110)
+    assert "igd calibrate" in client.get("/v1/models").json()["models"][0]["drift"]
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    (notice,) = [line for line in lines if "drift" in line]
+    assert notice["model"] == "parts"
 
 
 def test_one_line_of_log_a_request(

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from igd.evaluation.confidence import ranking_intervals, rate_interval
+from igd.evaluation.confidence import auroc_difference, ranking_intervals, rate_interval
 
 
 def draw(rng: np.random.Generator, normal: int, anomalous: int) -> tuple[np.ndarray, np.ndarray]:
@@ -86,3 +86,26 @@ def test_rate_interval_ends_where_the_count_becomes_unlikely(count: int, total: 
     low, high = rate_interval(count, total)
     assert low == 0 if count == 0 else binom.sf(count - 1, total, low) == pytest.approx(0.025)
     assert high == 1 if count == total else binom.cdf(count, total, high) == pytest.approx(0.025)
+
+
+def test_paired_differences_cover_the_truth_and_are_narrower_than_unpaired_ones() -> None:
+    rng, covered, widths = np.random.default_rng(0), 0, []
+    labels = np.repeat([0, 1], 60)
+    for number in range(100):
+        shared = rng.normal(size=120) + labels  # what is hard is hard for both
+        ours, theirs = (shared + 0.2 * rng.normal(size=120) for _ in range(2))
+        low, high = auroc_difference(labels, ours, theirs, resamples=300, seed=number)
+        covered += low <= 0 <= high
+        alone = ranking_intervals(labels, ours, resamples=300)["image_auroc"]
+        widths.append((high - low) / (alone[1] - alone[0]))
+    assert covered >= 88
+    assert np.mean(widths) < 0.5
+
+
+def test_a_difference_is_the_difference_of_the_same_resamples() -> None:
+    rng, labels = np.random.default_rng(1), np.repeat([0, 1], 40)
+    scores = rng.normal(size=80) + labels
+    assert auroc_difference(labels, scores, 3 * scores + 1) == (0, 0)
+    low, high = auroc_difference(labels, scores, -scores)
+    assert 0 < low < high
+    assert auroc_difference(labels, -scores, scores) == pytest.approx((-high, -low))

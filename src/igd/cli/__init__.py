@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from igd.cli import (
     audit_command,
     benchmark_command,
+    calibrate_command,
+    compare_command,
     completion_command,
     demo_command,
     doctor_command,
     evaluate_command,
     export_command,
+    info_command,
     predict_command,
     pretrain_command,
     serve_command,
@@ -36,7 +39,10 @@ COMMANDS = (
     train_command,
     predict_command,
     evaluate_command,
+    compare_command,
     audit_command,
+    calibrate_command,
+    info_command,
     export_command,
     verify_command,
     serve_command,
@@ -51,7 +57,10 @@ EXAMPLES = """examples:
   igd train parts/good -o parts.igd               learn from a folder of normal images
   igd predict parts.igd parts/new --out results/  score images, write anomaly maps
   igd evaluate parts.igd bottle/ --report report.html
+  igd compare parts.igd parts-new.igd bottle/     two models on the same labelled images
   igd audit parts/good                            which 'normal' images look least normal
+  igd calibrate parts.igd parts/relit             another threshold, without training
+  igd info parts.igd                              what it learnt from, promises, and was before
   igd export parts.igd parts.onnx                 a model that runs without PyTorch
   igd verify parts.igd parts.onnx                 are these files what they were when they were made
   igd serve parts.igd                             HTTP API and page, on this machine

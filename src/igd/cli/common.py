@@ -20,7 +20,7 @@ from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
-    from igd.detector import IGD
+    from igd.inference.predictor import Predictor
 
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -91,6 +91,22 @@ def add_data_flags(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_rate_flag(command: argparse.ArgumentParser) -> None:
+    """The same model, another threshold."""
+    command.add_argument(
+        "--max-false-alarms",
+        type=float,
+        metavar="RATE",
+        help="accepted share of false alarms (default: the model's)",
+    )
+
+
+def use_rate(options: argparse.Namespace, predictor: Predictor) -> None:
+    """Let a model accept the rate that `add_rate_flag` asks for, or refuse it with the lowest."""
+    if options.max_false_alarms is not None:
+        predictor.max_false_alarms = options.max_false_alarms
+
+
 def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
     """The data set that the flags name, under the protocols that they ask for."""
     from igd.data.protocols import apply_protocols
@@ -107,20 +123,28 @@ def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
     )
 
 
+def labelled_set(options: argparse.Namespace, recorded: Any) -> Dataset:
+    """The data set under the protocols given here or, where none is, under those that a model was
+    trained with.
+    """
+    from igd.data.protocols import apply_protocols, repeat_for_testing
+    from igd.data.reading import read_dataset
+    from igd.training.parameters import check_seed
+
+    check_seed(options.seed)
+    dataset = read_dataset(options.images, root=options.root)
+    if options.normal_class is None and options.contamination is None:
+        return repeat_for_testing(dataset, recorded)
+    return apply_protocols(
+        dataset,
+        normal_class=options.normal_class,
+        contaminated=options.contamination or 0,
+        seed=options.seed,
+    )
+
+
 def progress_of(options: argparse.Namespace) -> Progress:
     return LineProgress() if options.quiet else TerminalProgress()
-
-
-def identity(detector: IGD) -> dict[str, Any]:
-    """What made a result: recipe, objective, seed, version."""
-    return {
-        "recipe": detector.recipe,
-        "objective": detector.objective if detector.fitted_.trained else "none",
-        "scales": [scale.settings.name for scale in detector.fitted_.scales],
-        "backbone": detector.provenance_["backbone"],
-        "seed": detector.seed,
-        "made_by": detector.provenance_["made_by"],
-    }
 
 
 def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:

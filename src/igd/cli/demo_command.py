@@ -9,7 +9,6 @@ from typing import Any
 from igd.cli.common import (
     DONE,
     add_command,
-    identity,
     print_metrics,
     progress_of,
     warnings_as_lines,
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     detector.save(out / "bricks.igd")
     evaluation = evaluate(detector, bricks.test_samples(), progress)
     write_report(out / "report.html", detector, evaluation, "igd demo: a brick wall")
-    print_metrics(options, {**evaluation.metrics, **identity(detector)})
+    print_metrics(options, {**evaluation.metrics, **detector.identity_})
     if not options.json:
         print(f"model:  {out / 'bricks.igd'}\nreport: {(out / 'report.html').resolve()}")
     return DONE

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, identity, print_metrics, progress_of
-
-if TYPE_CHECKING:
-    from igd.data.dataset import Dataset
-    from igd.detector import IGD
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_data_flags,
+    add_rate_flag,
+    labelled_set,
+    print_metrics,
+    progress_of,
+    use_rate,
+)
 
 
 def add(commands: Any) -> None:
@@ -27,6 +32,7 @@ def add(commands: Any) -> None:
         type=Path,
         help="folder with test/good, test/<defect> and ground_truth/<defect>, or another data set",
     )
+    add_rate_flag(command)
     add_data_flags(command)
     command.add_argument(
         "--seed", type=int, default=0, help="of --contamination (default: %(default)s)"
@@ -43,8 +49,11 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         check_writable(options.report)
     detector = IGD.load(options.model)
+    use_rate(options, detector)
     evaluation = evaluate(
-        detector, _test_set(options, detector).test_samples(), progress_of(options)
+        detector,
+        labelled_set(options, detector.provenance_.get("protocols")).test_samples(),
+        progress_of(options),
     )
     if options.report:
         write_report(
@@ -53,27 +62,7 @@ def run(options: argparse.Namespace) -> int:
             evaluation,
             f"{options.images.resolve().name}: {options.model.name}",
         )
-    print_metrics(options, {**evaluation.metrics, **identity(detector)})
+    print_metrics(options, {**evaluation.metrics, **detector.identity_})
     if options.report and not options.json:
         print(f"report: {options.report}")
     return DONE
-
-
-def _test_set(options: argparse.Namespace, detector: IGD) -> Dataset:
-    """The data set under the protocols given here or, where none is, under those that the model was
-    trained with.
-    """
-    from igd.data.protocols import apply_protocols, repeat_for_testing
-    from igd.data.reading import read_dataset
-    from igd.training.parameters import check_seed
-
-    check_seed(options.seed)
-    dataset = read_dataset(options.images, root=options.root)
-    if options.normal_class is None and options.contamination is None:
-        return repeat_for_testing(dataset, detector.provenance_.get("protocols"))
-    return apply_protocols(
-        dataset,
-        normal_class=options.normal_class,
-        contaminated=options.contamination or 0,
-        seed=options.seed,
-    )

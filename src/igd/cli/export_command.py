@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import DONE, add_command, progress_of
+from igd.cli.common import DONE, add_command, add_rate_flag, progress_of, use_rate
 
 
 def add(commands: Any) -> None:
@@ -20,6 +20,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("model", type=Path, help="a model file")
     command.add_argument("output", type=Path, help="the .onnx file to write")
+    add_rate_flag(command)
     command.add_argument(
         "--check",
         type=Path,
@@ -43,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from igd.inference.predictor import stack
 
     detector = IGD.load(options.model)
+    use_rate(options, detector)
     images = None
     if options.check:
         source = as_source(options.check)

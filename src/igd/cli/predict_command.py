@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import DONE, FAILED, add_command, progress_of, warnings_as_lines
+from igd.cli.common import (
+    DONE,
+    FAILED,
+    add_command,
+    add_rate_flag,
+    progress_of,
+    use_rate,
+    warnings_as_lines,
+)
 from igd.errors import UserError
 from igd.text import visible
 
@@ -28,6 +36,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument("images", type=Path, nargs="+", help="image files or folders of them")
+    add_rate_flag(command)
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
     command.add_argument(
         "--format",
@@ -63,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
+    use_rate(options, predictor)
     named = _named(options.images, options.out)
     if not options.out:
         return _predict(options, predictor, named)
@@ -72,8 +82,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
     from igd.evaluation.results import Results, as_written
+    from igd.inference.drift import DriftMonitor
     from igd.inference.predictor import Prediction, Timing
 
+    drift = DriftMonitor(predictor.calibration_)
     paths, results = list(named), None
     if options.out:
         model = hashlib.sha256(options.model.read_bytes()).hexdigest()
@@ -82,7 +94,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             predictor,
             options.format,
             options.maps,
-            made_from={"model": model},
+            made_from={"model": model, "max_false_alarms": predictor.false_alarm_rate_},
             resume=options.resume,
         )
         paths = [path for path in paths if as_written(str(path)) not in results.done]
@@ -97,6 +109,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             failures += 1
             print(f"igd: left out: {visible(prediction)}", file=sys.stderr)
             continue
+        drift.update(prediction.score, prediction.is_anomalous)
         row = {name: getattr(prediction, name) for name in ("score", "p_value", "is_anomalous")}
         row = {"path": str(path), **row}
         if results:
@@ -110,6 +123,8 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
                 f"{visible(path)}",
                 flush=True,
             )
+    if drift.notice:
+        print(f"igd: {drift.notice}", file=sys.stderr)
     if options.verbose:
         print(
             f"igd: {len(paths)} images in {time.perf_counter() - started:.2f} s: "

@@ -13,7 +13,6 @@ from igd.cli.common import (
     add_command,
     add_data_flags,
     checkpoint_beside,
-    identity,
     interruptible,
     progress_of,
     training_set,
@@ -40,6 +39,12 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--resume", action="store_true", help="go on where an interrupted training stopped"
     )
+    command.add_argument(
+        "--calibration-images",
+        type=Path,
+        metavar="FOLDER",
+        help="other good images to set the threshold with; all of IMAGES are learnt from then",
+    )
     add_data_flags(command)
     command.add_argument(
         "--fraction",
@@ -51,6 +56,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.files import check_writable, locked
 
@@ -59,11 +65,13 @@ def run(options: argparse.Namespace) -> int:
     with locked(target, "training"):
         checkpoint = checkpoint_beside(options)
         dataset = training_set(options, options.fraction)
+        separate = options.calibration_images and read_dataset(options.calibration_images)
         with interruptible() as stop, warnings_as_lines():
             detector.fit(
                 dataset,
                 checkpoint=checkpoint,
                 resume=options.resume,
+                calibration_images=separate,
                 progress=progress_of(options),
                 stop=stop,
             )
@@ -76,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
                 {
                     "model": str(target),
                     "threshold": detector.threshold_,
-                    **identity(detector),
+                    **detector.identity_,
                     **detector.provenance_,
                 }
             )
@@ -86,13 +94,15 @@ def run(options: argparse.Namespace) -> int:
         calibrated = f"the {made['calibration_images']} held out"
         if made["calibration"] == "cross-fitted":
             calibrated = "all of them, each scored by a model that did not learn from it"
+        elif made["calibration"] == "separate images":
+            calibrated = f"{made['calibration_images']} images of {made['calibration_source']}"
         if made["measuring_images"]:
             calibrated += f" ({made['measuring_images']} more scaled the parts of the score)"
         print(
             f"{visible(target)}: learnt from {made['images']} images in {made['seconds']:.0f} s "
             f"(recipe {options.recipe}, seed {options.seed}); scores above "
             f"{detector.threshold_:.4f} are alarms, at most {detector.false_alarm_rate_:.1%} of "
-            f"normal images by {calibrated}"
+            f"normal images by {visible(calibrated)}"
         )
     return DONE
 

@@ -28,6 +28,7 @@ from igd.files import atomic, check_writable
 from igd.inference.checksum import with_checksum
 from igd.inference.runtime import FORMAT, HEADER, INPUT, Runtime
 from igd.progress import Progress
+from igd.training.calibration_history import CalibrationRecord, record_of
 from igd.version import __version__
 
 if TYPE_CHECKING:
@@ -145,7 +146,15 @@ def describe(detector: IGD) -> dict[str, object]:
         "usual_heat": detector.background_level_,
         "attribution": attribution and asdict(attribution),
         "provenance": {name: detector.provenance_[name] for name in told},
+        "identity": detector.identity_,
+        "calibration": _without_source(record_of(detector.provenance_, detector.calibration_)),
+        "history": [_without_source(each) for each in detector.fitted_.former],
     }
+
+
+def _without_source(record: CalibrationRecord) -> dict[str, object]:
+    """Nothing in the file tells where it was made."""
+    return {name: value for name, value in record.to_json().items() if name != "source"}
 
 
 def _with_header(model: onnx.ModelProto, header: dict[str, object]) -> bytes:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from igd.data.sample import Sample
 from igd.data.sources import as_source
-from igd.detector import IGD
 from igd.errors import UserError
 from igd.evaluation.confidence import Interval, ranking_intervals, rate_interval
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
+from igd.inference.predictor import Predictor
 from igd.progress import Progress
 
 
@@ -36,7 +36,9 @@ class Evaluation:
     predicted: list[ScoredSample]
 
 
-def evaluate(detector: IGD, samples: list[Sample], progress: Progress | None = None) -> Evaluation:
+def evaluate(
+    detector: Predictor, samples: list[Sample], progress: Progress | None = None
+) -> Evaluation:
     """Score every test image once; metrics of localisation come from those whose mask is known."""
     predicted, pixels = [], PixelMetrics()
     source = as_source(samples)

@@ -9,7 +9,7 @@ held-out images, or a changed camera, break it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,9 +37,13 @@ def smallest_rate(count: int) -> float:
     return 1 / (count + 1)
 
 
-def choose_rate(asked: float | None, count: int) -> float:
+def choose_rate(
+    asked: float | None,
+    count: int,
+    remedy: str = "give more normal images, hold out a larger share (--calibration)",
+) -> float:
     """The false-alarm rate to promise: the one asked for, or as near to the default as `count`
-    images allow.
+    images allow. Too few of them are refused, with `remedy` as a way out.
     """
     if asked is None:
         return max(DEFAULT_RATE, smallest_rate(count))
@@ -51,9 +55,8 @@ def choose_rate(asked: float | None, count: int) -> float:
         raise UserError(
             f"a false-alarm rate of {asked:g} needs at least {math.ceil(1 / asked) - 1} "
             f"calibration images, and there are "
-            f"{count}; give more normal images, hold out a larger share (--calibration), or "
-            f"accept a rate of "
-            f"{smallest_rate(count):.3g} (--max-false-alarms)"
+            f"{count}; {remedy}, or accept a rate of {smallest_rate(count):.3g} "
+            f"(--max-false-alarms)"
         )
     return asked
 
@@ -88,6 +91,13 @@ class Calibration:
 
     def p_values(self, scores: ArrayLike) -> NDArray[np.float64]:
         return p_values(scores, self.scores)
+
+    def at_rate(self, asked: float | None) -> Calibration:
+        """The same calibration with another promise, where its images can keep it: the thresholds
+        move, scores and p-values stay.
+        """
+        more = "calibrate on more normal images (igd calibrate)"
+        return replace(self, false_alarm_rate=choose_rate(asked, len(self.scores), more))
 
     def check(self) -> None:
         """Raise `ValueError` for what no calibration can be, such as a damaged file may hold."""

@@ -98,6 +98,17 @@ class Predictor(ABC):
         return self.calibration_.false_alarm_rate
 
     @property
+    def max_false_alarms(self) -> float | None:
+        """The accepted share of false alarms. Another one moves the thresholds, as far as the
+        calibration images can promise it; scores and p-values stay as they are.
+        """
+        return self.false_alarm_rate_
+
+    @max_false_alarms.setter
+    def max_false_alarms(self, rate: float | None) -> None:
+        self.calibration_ = self.calibration_.at_rate(rate)
+
+    @property
     def background_level_(self) -> float:
         """Map values up to this one are usual on normal images."""
         self.check_ready()

@@ -27,6 +27,7 @@ FORMAT = 2
 CHECKED_SINCE = 2  # the format whose files must have a checksum
 HEADER = "igd"  # key of the JSON header among the metadata of the graph
 INPUT = "pixels"
+TOLD = ("exported_by", "int8", "identity", "calibration", "history")  # for people, unchecked
 OUTPUTS = ("score", "p_value", "map")  # and the terms of the score behind them
 
 
@@ -92,6 +93,7 @@ class Runtime(Predictor):
         self.calibration_.check()
         self.provenance_, self.parity_ = header["provenance"], header["parity"]
         self.probe_score_ = header.get("probe_score")
+        self.told_ = {name: header[name] for name in TOLD if name in header}
         side = self.geometry_.side
         known = [output.name for output in self.session.opened.get_outputs()[: len(OUTPUTS)]]
         possible = (

@@ -35,6 +35,7 @@ from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
 from igd.scales.recipes import AutoEncoderSettings, PositionSettings, ScaleSettings
+from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
@@ -66,6 +67,7 @@ def write_model(path: Path, fitted: FittedState) -> None:
             "false_alarm_rate": fitted.calibration.false_alarm_rate,
         },
         "provenance": fitted.provenance,
+        "history": [each.to_json() for each in fitted.former],
     }
     tensors = {
         "calibration.scores": torch.from_numpy(np.asarray(fitted.calibration.scores)),
@@ -155,6 +157,7 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
         examples=examples,
         example_scores=example_scores[: len(examples)],
         provenance=provenance,
+        former=read_history(header.get("history", [])),
     )
 
 

@@ -63,6 +63,14 @@ class Fusion:
     def at_threshold(self, threshold: float) -> Fusion:
         return replace(self, threshold=threshold)
 
+    def centred_like(self, other: Fusion) -> Fusion:
+        """The same deviations above the medians of another fusion of the same parts."""
+        return replace(
+            self,
+            scalers=_centred(self.scalers, other.scalers),
+            map_scalers=_centred(self.map_scalers, other.map_scalers),
+        )
+
     def deviation(self, outputs: Sequence[ScaleOutput]) -> Tensor:
         """All parts as one number, in deviations above what is normal: (b,)."""
         parts = [part for output in outputs for part in output.parts]
@@ -100,6 +108,16 @@ def softsign(deviation: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
     """
     excess = (deviation - threshold) / DEFAULT_THRESHOLD
     return 0.5 * (1 + excess / (1 + excess.abs()))
+
+
+def _centred(
+    scalers: list[RobustScaler] | None, others: list[RobustScaler] | None
+) -> list[RobustScaler] | None:
+    if scalers is None or others is None:
+        return scalers
+    return [
+        replace(scaler, median=other.median) for scaler, other in zip(scalers, others, strict=True)
+    ]
 
 
 def _scaled(scalers: Sequence[RobustScaler], values: Sequence[Tensor]) -> list[Tensor]:

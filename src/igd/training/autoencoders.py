@@ -33,15 +33,20 @@ def train_autoencoders(
     features: dict[str, Tensor],
     parameters: Parameters,
     controls: Controls,
-) -> None:
-    """Train every scale that can be; what went wrong without crashing is a `TrainingWarning`."""
+) -> list[str]:
+    """Train every scale that can be; what went wrong without crashing is a `TrainingWarning`, and
+    is returned.
+    """
+    said = []
     for scale in scales:
         if isinstance(scale, AutoEncoderScale):
             name = scale.settings.name
             samples = scale.samples(pixels, features.get(name), features.get(f"{name}{MIRRORED}"))
             fabric = make_fabric(parameters.device, parameters.precision)
             for message in train_autoencoder(scale, samples, fabric, controls):
-                warnings.warn(f"{name} model: {message}", TrainingWarning, stacklevel=2)
+                said.append(f"{name} model: {message}")
+                warnings.warn(said[-1], TrainingWarning, stacklevel=2)
+    return said
 
 
 def train_autoencoder(

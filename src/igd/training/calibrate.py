@@ -28,6 +28,8 @@ SHARPNESS = 0.5  # of the soft maximum over the parts of a score
 UPPER_SCORE, UPPER_PIXEL = 0.9, 0.95
 SPARSE = 8  # one pixel in so many, along each axis, tells how a map's values are distributed
 ODD = 6.0  # deviations above the median of normal images from which one is named
+EXAMPLES = 8  # calibration images that the model file keeps
+NAMED = 4  # odd images that are named
 CALM = 0.99  # share of a normal image's pixels that its overlay should leave uncoloured
 
 
@@ -121,6 +123,22 @@ def are_odd(scores: Tensor) -> Tensor:
     """Which normal images lie so far above the rest that they may be none: a mask."""
     values = scores.double().logit()
     return RobustScaler.fit(values)(values) > ODD
+
+
+def name_odd_ones(calibration: Calibration, names: Sequence[str], progress: Progress) -> list[str]:
+    """Say which images set the threshold although they may not be normal: they are the user's to
+    keep or to leave out. Returns what was said.
+    """
+    odd = odd_ones(calibration.scores, names)
+    if not odd:
+        return []
+    shown = ", ".join(odd[:NAMED]) + (" ..." if len(odd) > NAMED else "")
+    said = (
+        f"{len(odd)} of {len(names)} normal images lie far above the rest and raise the "
+        f"threshold: {shown}; leave them out if they are not normal (igd audit shows them)"
+    )
+    progress.say(said)
+    return [said]
 
 
 def odd_ones(scores: NDArray[np.floating], names: Sequence[str]) -> list[str]:

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import FrozenBackbone
-from igd.data.geometry import check_large_enough
-from igd.data.image_set import ImageSet, check_one_size, decode
+from igd.data.image_set import ImageSet
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.errors import UserError
@@ -29,21 +28,27 @@ from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
 from igd.training.autoencoders import train_autoencoders
-from igd.training.calibrate import Model, calibrate, fit_fusion, measure_autoencoders, odd_ones
+from igd.training.calibrate import (
+    EXAMPLES,
+    Model,
+    calibrate,
+    fit_fusion,
+    measure_autoencoders,
+    name_odd_ones,
+)
 from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.extract import extract_features, levels_of
 from igd.training.fitted import FittedState
 from igd.training.parameters import PLACES, Parameters
-from igd.training.plan import FEWEST, Plan, make_backbone, make_plan
+from igd.training.plan import Plan, make_backbone, make_plan
+from igd.training.read_images import read_calibration_images, read_training_images
+from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
 from igd.training.resume import Controls, fingerprint
-from igd.training.split import Split, split_images
+from igd.training.split import Split, split_images, split_separate
 from igd.version import __version__
 
-NAMED = 4  # odd images that are named
-FLAT = 1.0  # grey levels, the spread of pixels in an image that shows nothing
 Outputs = Callable[[], Iterator[list[ScaleOutput]]]
-EXAMPLES = 8  # calibration images that the model file keeps
 
 
 def fit(
@@ -52,13 +57,21 @@ def fit(
     controls: Controls,
     checkpoint: Path | None,
     resume: bool,
+    separate: Source | None = None,
 ) -> FittedState:
-    """Plan, read, split; extract features and learn; fuse and calibrate."""
+    """Plan, read, split; extract features and learn; fuse and calibrate. Images that are given
+    apart (`separate`) calibrate, and all others are learnt from.
+    """
     started, progress = time.time(), controls.progress
     plan = make_plan(parameters, source)
     images = read_training_images(source, plan, parameters, progress)
-    split = split_images(len(images), plan, parameters.seed)
-    rate = choose_rate(parameters.max_false_alarms, len(split.calibration))
+    if separate is None:
+        unseen, split = images, split_images(len(images), plan, parameters.seed)
+        rate = choose_rate(parameters.max_false_alarms, len(split.calibration))
+    else:
+        unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
+        split = split_separate(len(images), len(unseen), plan)
+        rate = promised_rate(parameters.max_false_alarms, split, separate)
     training = images.subset(split.training).pixels
     run, controls = _begun(plan, parameters, training, controls, checkpoint, resume)
 
@@ -66,18 +79,23 @@ def fit(
     model = Model(backbone, _fresh_scales(plan, training.shape[1], backbone))
     features = extract_features(backbone, model.scales, training, controls)
     learn(model.on_features, levels_of(features), parameters.seed)
-    train_autoencoders(model.scales, training, features, parameters, controls)
+    warned = train_autoencoders(model.scales, training, features, parameters, controls)
 
-    to_scale, to_calibrate = _unseen(
-        plan, model, features, images, split, parameters.seed, progress
-    )
+    if separate is None and plan.held_out is None:
+        to_scale = to_calibrate = _cross_fitted(plan, model, features, images, parameters, progress)
+    else:
+        to_scale, to_calibrate = _held_out(plan, model, unseen, split, progress)
     fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
     fusion, calibration = calibrate(to_calibrate(), fusion, rate)
     check_scores(calibration.scores)
-    _name_odd_ones(calibration, [images.names[n] for n in split.calibration], progress)
-    told = {"seconds": round(time.time() - started, 1), "fingerprint": run}
-    told = {**provenance(source, images, split, backbone), **told}
-    return _fitted(parameters, plan, model, fusion, calibration, images, split, told)
+    warned += name_odd_ones(calibration, [unseen.names[n] for n in split.calibration], progress)
+    told = {
+        **provenance(source, separate, images, split, backbone),
+        "seconds": round(time.time() - started, 1),
+        "fingerprint": run,
+        "warnings": warned,
+    }
+    return _fitted(parameters, plan, model, fusion, calibration, unseen, split, told)
 
 
 def _begun(
@@ -99,24 +117,40 @@ def _begun(
     return run, controls._replace(saved=saved)
 
 
-def _unseen(
+def _read_separate(
+    separate: Source, plan: Plan, channels: int, parameters: Parameters, progress: Progress
+) -> ImageSet:
+    if parameters.calibration is not None:
+        raise UserError(
+            f"calibration={parameters.calibration:g} has no effect: {separate.described} "
+            f"calibrates, and all other images are learnt from; leave one of the two out"
+        )
+    return read_calibration_images(
+        separate, plan.geometry, channels, plan.smallest_side, parameters.strict, progress
+    )
+
+
+def _cross_fitted(
     plan: Plan,
     model: Model,
     features: dict[str, Tensor],
     images: ImageSet,
-    split: Split,
-    seed: int,
+    parameters: Parameters,
     progress: Progress,
+) -> Outputs:
+    """What scales say of each image that they learnt from, had they not learnt from it."""
+    fresh = partial(_fresh_scales, plan, images.pixels.shape[1], model.backbone)
+    distances = cross_fit(fresh, levels_of(features), parameters.seed, progress)
+    return partial(outputs_of, model.on_features, distances, 2 * (plan.geometry.side,))
+
+
+def _held_out(
+    plan: Plan, model: Model, unseen: ImageSet, split: Split, progress: Progress
 ) -> tuple[Outputs, Outputs]:
     """What scales say of images that they did not learn from, to scale parts by and to calibrate
     with.
     """
-    if plan.held_out is None:
-        fresh = partial(_fresh_scales, plan, images.pixels.shape[1], model.backbone)
-        distances = cross_fit(fresh, levels_of(features), seed, progress)
-        outputs = partial(outputs_of, model.on_features, distances, 2 * (plan.geometry.side,))
-        return outputs, outputs
-    scaling, calibrating = (images.subset(n).pixels for n in (split.scaling, split.calibration))
+    scaling, calibrating = (unseen.subset(n).pixels for n in (split.scaling, split.calibration))
     if plan.calibrated:
         measure_autoencoders(model, scaling, progress)
     return (
@@ -131,15 +165,15 @@ def _fitted(
     model: Model,
     fusion: Fusion,
     calibration: Calibration,
-    images: ImageSet,
+    unseen: ImageSet,
     split: Split,
     told: dict[str, Any],
 ) -> FittedState:
-    examples = images.pixels[split.calibration[:EXAMPLES]]
+    examples = unseen.pixels[split.calibration[:EXAMPLES]]
     fitted = FittedState(
         parameters=stored_parameters(parameters),
         geometry=plan.geometry,
-        channels=images.pixels.shape[1],
+        channels=unseen.pixels.shape[1],
         objective=plan.objective,
         backbone=model.backbone,
         scales=model.scales,
@@ -157,48 +191,6 @@ def _fresh_scales(plan: Plan, channels: int, backbone: FrozenBackbone | None) ->
     return [build_scale(each, plan.objective, side, channels, backbone) for each in plan.settings]
 
 
-def read_training_images(
-    source: Source, plan: Plan, parameters: Parameters, progress: Progress
-) -> ImageSet:
-    """Decode the images, say which were left out, and refuse a set that can't be trained on."""
-    images = decode(source, plan.geometry, strict=parameters.strict, progress=progress)
-    if parameters.fit_to is None:
-        check_one_size(images, source)
-    for name, size in zip(images.names, images.sizes, strict=True):
-        check_large_enough(name, size, plan.smallest_side)
-    if len(images) < FEWEST:
-        raise UserError(
-            f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are "
-            f"needed"
-        )
-    _check_contrast(images, source)
-    return images
-
-
-def _check_contrast(images: ImageSet, source: Source) -> None:
-    """Refuse images with nothing on them: whatever is learnt from them calls anything normal."""
-    flat = sum(
-        float(images.pixels[torch.tensor([number])].float().std()) < FLAT
-        for number in range(len(images))
-    )
-    if 2 * flat > len(images):
-        raise UserError(
-            f"{source.described}: {flat} of {len(images)} images are of one grey or colour all "
-            f"over, so there is nothing to learn; is the lens covered, or the exposure wrong?"
-        )
-
-
-def _name_odd_ones(calibration: Calibration, names: list[str], progress: Progress) -> None:
-    """They set the threshold, and are the user's to keep or to leave out."""
-    odd = odd_ones(calibration.scores, names)
-    if odd:
-        shown = ", ".join(odd[:NAMED]) + (" ..." if len(odd) > NAMED else "")
-        progress.say(
-            f"{len(odd)} of {len(names)} normal images lie far above the rest and raise the "
-            f"threshold: {shown}; leave them out if they are not normal (igd audit shows them)"
-        )
-
-
 def stored_parameters(parameters: Parameters) -> dict[str, Any]:
     """The parameters as a file holds them: without paths, which are nobody else's business."""
     told = {
@@ -213,10 +205,14 @@ def stored_parameters(parameters: Parameters) -> dict[str, Any]:
 
 
 def provenance(
-    source: Source, images: ImageSet, split: Split, backbone: FrozenBackbone | None
+    source: Source,
+    separate: Source | None,
+    images: ImageSet,
+    split: Split,
+    backbone: FrozenBackbone | None,
 ) -> dict[str, Any]:
     """When, where and from what a detector was made."""
-    unused = {*range(len(images))} - {*split.training.tolist(), *split.calibration.tolist()}
+    how = "held out" if len(split.training) < len(images) else "cross-fitted"
     return {
         "made_by": f"igd {__version__}",
         "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -226,9 +222,9 @@ def provenance(
         "source": source.described,
         "protocols": source.protocols,
         "images": len(split.training),
-        "calibration_images": len(split.calibration),
-        "measuring_images": len(unused),
-        "calibration": "held out" if len(split.training) < len(images) else "cross-fitted",
+        **calibrated_with(split),
+        "calibration": how,
+        **({} if separate is None else described_calibration(separate)),
         "skipped": images.skipped,
         "backbone": backbone.backbone.name if backbone else "none",
         "weights": backbone.backbone.origin if backbone else "none",

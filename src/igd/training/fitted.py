@@ -15,6 +15,7 @@ from igd.method.objective import Objective
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale, ScaleOutput
 from igd.scales.fusion import Fusion
+from igd.training.calibration_history import CalibrationRecord
 
 
 class Scored(NamedTuple):
@@ -42,6 +43,7 @@ class FittedState:
     examples: Tensor
     example_scores: Tensor  # what it said of them when it was made
     provenance: dict[str, Any]
+    former: tuple[CalibrationRecord, ...] = ()  # calibrations before this one, the oldest first
 
     @property
     def trained(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from igd.errors import UserError
 from igd.rng import generator
-from igd.scales.recipes import AutoEncoderSettings
+from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
 from igd.training.plan import LEARNT_FROM, Plan
 
 FEWEST_TO_SPLIT = 8  # held-out images
@@ -32,8 +33,28 @@ def split_images(count: int, plan: Plan, seed: int) -> Split:
     if plan.on_features:  # whoever learns from no more leaves the others to calibrate
         too_many = (~held_out).nonzero().flatten()[LEARNT_FROM:]
         held_out[too_many] = True
-    scaling, calibration = split_held_out(held_out.nonzero().flatten(), plan)
+    scaling, calibration = split_held_out(
+        held_out.nonzero().flatten(), plan.settings, plan.calibrated
+    )
     return Split((~held_out).nonzero().flatten(), scaling, calibration)
+
+
+def split_separate(count: int, separate: int, plan: Plan) -> Split:
+    """All images are learnt from, as far as scales on features do so, and `separate` ones, numbered
+    by themselves, are for the rest.
+    """
+    learnt_from = min(count, LEARNT_FROM) if plan.on_features else count
+    return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(
+        training=torch.arange(learnt_from)
+    )
+
+
+def split_unlearnt(count: int, settings: Sequence[ScaleSettings], calibrated: bool) -> Split:
+    """Images that nothing learns from, in any order, so that neither part is earlier than the
+    other.
+    """
+    order = torch.randperm(count, generator=generator(0, "separate images"))
+    return Split(order[:0], *split_held_out(order, settings, calibrated))
 
 
 def choose_held_out(count: int, share: float, seed: int) -> Tensor:
@@ -46,20 +67,20 @@ def choose_held_out(count: int, share: float, seed: int) -> Tensor:
     return mask
 
 
-def split_held_out(held_out: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
+def split_held_out(
+    held_out: Tensor, settings: Sequence[ScaleSettings], calibrated: bool
+) -> tuple[Tensor, Tensor]:
     """The held-out images that scale the parts of a score, and those that calibrate it.
 
     One part alone is only stretched, which changes no order and no p-value. Several are weighed
     against each other by what they say about images, and the promise holds for images that had no
     say in it: a quarter is set aside.
     """
-    first = plan.settings[0]
+    first = settings[0]
     one_part = (
-        len(plan.settings) == 1
-        and isinstance(first, AutoEncoderSettings)
-        and first.patch is not None
+        len(settings) == 1 and isinstance(first, AutoEncoderSettings) and first.patch is not None
     )
-    if one_part or not plan.calibrated or len(held_out) < FEWEST_TO_SPLIT:
+    if one_part or not calibrated or len(held_out) < FEWEST_TO_SPLIT:
         return held_out, held_out
     count = len(held_out) // 4
     return held_out[:count], held_out[count:]

@@ -14,6 +14,8 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 
+from igd.inference.drift import DriftMonitor
+
 __all__ = ["CONTENT_TYPE", "ServerMetrics"]
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -46,6 +48,18 @@ class ServerMetrics:
             buckets=SIZES,
             registry=registry,
         )
+        self.alarms = Gauge(
+            "igd_recent_alarm_share",
+            "Share of alarms among the last 200 images, at the model's own rate.",
+            ["model"],
+            registry=registry,
+        )
+        self.drifting = Gauge(
+            "igd_drift",
+            "1 since incoming images no longer look like the calibration images.",
+            ["model"],
+            registry=registry,
+        )
         queue = Gauge("igd_queue_images", "Images that wait to be scored.", registry=registry)
         queue.set_function(waiting)
 
@@ -55,6 +69,10 @@ class ServerMetrics:
 
     def scored(self, model: str, images: int) -> None:
         self.images.labels(model).inc(images)
+
+    def watched(self, model: str, drift: DriftMonitor) -> None:
+        self.alarms.labels(model).set(drift.alarm_share)
+        self.drifting.labels(model).set(drift.noticed_at is not None)
 
     def batch(self, size: int) -> None:
         self.batches.observe(size)

@@ -13,14 +13,14 @@ from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.schemas import ImageResponse, MapKind, ModelResponse, RegionResponse
 from igd.errors import UserError
 from igd.evaluation.overlay import as_grey16, layer, overlay
-from igd.inference.conformal import choose_rate, p_values, smallest_rate, threshold
+from igd.inference.conformal import p_values, smallest_rate, threshold
 from igd.inference.predictor import Prediction, Predictor
 from igd.inference.regions import regions
 
 SCREEN = 1024  # pixels of a layer's longer side; it is made to be looked at, not measured
 
 
-def model_response(name: str, predictor: Predictor) -> ModelResponse:
+def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelResponse:
     count = len(predictor.calibration_.scores)
     return ModelResponse(
         name=name,
@@ -30,6 +30,7 @@ def model_response(name: str, predictor: Predictor) -> ModelResponse:
         max_false_alarms=predictor.false_alarm_rate_,
         lowest_rate=smallest_rate(count),
         threshold=predictor.threshold_,
+        drift=drift,
     )
 
 
@@ -38,7 +39,7 @@ def accepted_rate(predictor: Predictor, asked: float | None) -> float:
     if asked is None:
         return predictor.false_alarm_rate_
     try:
-        return choose_rate(asked, len(predictor.calibration_.scores))
+        return predictor.calibration_.at_rate(asked).false_alarm_rate
     except UserError as error:
         raise RequestError(422, f"max_false_alarms: {error}") from None
 

@@ -123,7 +123,10 @@ async def score(
 async def models(request: Request) -> ModelList:
     service: Service = request.app.state.service
     service.check_ready()
-    listed = [model_response(name, predictor) for name, predictor in service.predictors.items()]
+    listed = [
+        model_response(name, predictor, service.drift[name].notice)
+        for name, predictor in service.predictors.items()
+    ]
     return ModelList(
         models=listed, max_bytes=service.settings.max_bytes, max_pixels=service.settings.max_pixels
     )

@@ -63,6 +63,9 @@ class ModelResponse(BaseModel):
         description="the lowest rate that the calibration images can promise"
     )
     threshold: float
+    drift: str | None = Field(
+        None, description="since incoming images no longer look like the calibration ones: why"
+    )
 
 
 class ModelList(BaseModel):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from functools import partial
 from typing import Literal, TypeVar
 
@@ -23,6 +26,7 @@ from igd.deploy.server.scorer import Job, Scorer
 from igd.deploy.server.settings import Settings
 from igd.deploy.server.uploads import Upload
 from igd.errors import UserError
+from igd.inference.drift import DriftMonitor
 from igd.inference.predictor import Prediction, Predictor
 
 Result = TypeVar("Result")
@@ -35,6 +39,7 @@ class Service:
         self.settings = settings
         self.state: Literal["loading", "ready", "draining"] = "loading"
         self.predictors: Mapping[str, Predictor] = {}
+        self.drift: dict[str, DriftMonitor] = {}  # of each model
         self.metrics = ServerMetrics(waiting=lambda: self._scorer.waiting)
         self.admission = Admission(settings)
         self._scorer = Scorer(settings.batch, self.metrics.batch)
@@ -42,6 +47,11 @@ class Service:
 
     def open(self, predictors: Mapping[str, Predictor]) -> None:
         """Serve these models from now on."""
+        self.drift = {
+            name: DriftMonitor(predictor.calibration_) for name, predictor in predictors.items()
+        }
+        for name, drift in self.drift.items():
+            self.metrics.watched(name, drift)
         self.predictors = predictors
         if self.state == "loading":
             self.state = "ready"
@@ -99,7 +109,17 @@ class Service:
                 f"restart it"
             ) from error
         self.metrics.scored(model, len(predicted))
+        self._watch(model, predicted)
         return predicted
+
+    def _watch(self, model: str, predicted: Sequence[Prediction]) -> None:
+        """Do these images look like those that calibrated the model? Said once, where not."""
+        drift = self.drift[model]
+        if sum(drift.update(each.score, each.is_anomalous) for each in predicted):
+            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            line = {"time": now, "model": model, "drift": drift.notice}
+            sys.stderr.write(json.dumps(line) + "\n")
+        self.metrics.watched(model, drift)
 
     def _prepare(self, predictor: Predictor, upload: Upload, keep_image: bool) -> Job:
         try:

@@ -1,0 +1,106 @@
+"""`igd calibrate`: another threshold for a model that has learnt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_rate_flag,
+    progress_of,
+    warnings_as_lines,
+)
+from igd.errors import UserError
+from igd.text import visible
+
+
+def add(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "calibrate",
+        run,
+        "set a model's threshold anew, without training",
+        "igd calibrate parts.igd parts/relit -o parts-new.igd",
+    )
+    command.add_argument("model", type=Path, help="a model file, .igd")
+    command.add_argument(
+        "images",
+        type=Path,
+        nargs="?",
+        help="good images that the model did not learn from, as the camera takes them now "
+        "(without: only the rate changes)",
+    )
+    add_rate_flag(command)
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="the model file to write (default: the same; its history tells what was before)",
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.model.suffix == ".onnx":
+        raise UserError(
+            f"{options.model}: an exported model stays as it is; calibrate the .igd file that it "
+            f"was made from, and export that"
+        )
+    if options.images is None and options.max_false_alarms is None:
+        raise UserError(
+            "nothing to calibrate with; give a folder of good images, or another rate "
+            "(--max-false-alarms)"
+        )
+    from igd.data.reading import read_dataset
+    from igd.detector import IGD
+    from igd.files import check_writable, locked
+
+    target = options.output or options.model
+    check_writable(target)
+    with locked(target, "writing"):
+        detector = IGD.load(options.model)
+        before = detector.threshold_, detector.false_alarm_rate_
+        if options.images is None:
+            detector.max_false_alarms = options.max_false_alarms
+        else:
+            detector.strict = options.strict
+            with warnings_as_lines():
+                detector.calibrate(
+                    read_dataset(options.images),
+                    max_false_alarms=options.max_false_alarms,
+                    progress=progress_of(options),
+                )
+        detector.save(target)
+    _print(options, detector, target, before)
+    return DONE
+
+
+def _print(
+    options: argparse.Namespace, detector: Any, target: Path, before: tuple[float, float]
+) -> None:
+    if options.json:
+        told = {
+            "model": str(target),
+            "threshold": detector.threshold_,
+            "false_alarm_rate": detector.false_alarm_rate_,
+            "former_threshold": before[0],
+            "former_false_alarm_rate": before[1],
+            **detector.identity_,
+            **detector.provenance_,
+        }
+        print(json.dumps(told))
+        return
+    made, count = detector.provenance_, len(detector.calibration_.scores)
+    print(
+        f"{visible(target)}: scores above {detector.threshold_:.4f} are alarms, at most "
+        f"{detector.false_alarm_rate_:.1%} of normal images, by {count} calibration images "
+        f"(before: {before[0]:.4f}, {before[1]:.1%})"
+    )
+    if options.images is not None and made["measuring_images"]:
+        print(f"{made['measuring_images']} more images centred the parts of the score")

@@ -1,0 +1,66 @@
+"""Images to learn from and to calibrate with, decoded and checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from igd.data.geometry import Geometry, check_large_enough
+from igd.data.image_set import ImageSet, check_one_size, decode
+from igd.data.sources import Source
+from igd.errors import UserError
+from igd.progress import Progress
+from igd.training.parameters import Parameters
+from igd.training.plan import FEWEST, Plan
+
+FLAT = 1.0  # grey levels, the spread of pixels in an image that shows nothing
+
+
+def read_training_images(
+    source: Source, plan: Plan, parameters: Parameters, progress: Progress
+) -> ImageSet:
+    """Decode the images, say which were left out, and refuse a set that can't be trained on."""
+    images = decode(source, plan.geometry, strict=parameters.strict, progress=progress)
+    if parameters.fit_to is None:
+        check_one_size(images, source)
+    for name, size in zip(images.names, images.sizes, strict=True):
+        check_large_enough(name, size, plan.smallest_side)
+    if len(images) < FEWEST:
+        raise UserError(
+            f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are "
+            f"needed"
+        )
+    _check_contrast(images, source)
+    return images
+
+
+def read_calibration_images(
+    source: Source,
+    geometry: Geometry,
+    channels: int,
+    smallest_side: int,
+    strict: bool,
+    progress: Progress,
+) -> ImageSet:
+    """Decode images that a model did not learn from, as it will decode those it predicts."""
+    mode = "RGB" if channels == 3 else "L"
+    as_predicted = replace(source, read=lambda number: source.read(number).convert(mode))
+    images = decode(as_predicted, geometry, strict=strict, progress=progress)
+    for name, size in zip(images.names, images.sizes, strict=True):
+        check_large_enough(name, size, smallest_side)
+    _check_contrast(images, source)
+    return images
+
+
+def _check_contrast(images: ImageSet, source: Source) -> None:
+    """Refuse images with nothing on them: whatever is learnt from them calls anything normal."""
+    flat = sum(
+        float(images.pixels[torch.tensor([number])].float().std()) < FLAT
+        for number in range(len(images))
+    )
+    if 2 * flat > len(images):
+        raise UserError(
+            f"{source.described}: {flat} of {len(images)} images are of one grey or colour all "
+            f"over, so there is nothing to learn; is the lens covered, or the exposure wrong?"
+        )

@@ -1,0 +1,126 @@
+"""Another threshold for a model that has learnt, from images that it has not: another camera, other
+light, a lower rate.
+
+What the scales learnt stays. Renewed are the scores and the peaks of maps that set the thresholds
+and, from a quarter of the images, the median of each part of the score and of each map: under other
+light every image deviates in some part by the same amount, which would drown what a defect says in
+the others. Deviations stay as they were in training, where more images told them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from igd.data.row_buffer import RowBuffer
+from igd.data.sources import Source
+from igd.inference.conformal import Calibration, choose_rate
+from igd.progress import Progress
+from igd.scales.base import ScaleOutput
+from igd.training.calibrate import EXAMPLES, Model, calibrate, fit_fusion, name_odd_ones
+from igd.training.calibration_history import record_of, with_former
+from igd.training.diagnostics import check_scores
+from igd.training.fitted import FittedState
+from igd.training.read_images import read_calibration_images
+from igd.training.split import Split, split_unlearnt
+from igd.version import __version__
+
+# Mean p-value of images under the former calibration, and its distance from 1/2 in standard
+# deviations, above which they are taken for images that were learnt from.
+SUSPICIOUS, SURE = 0.8, 4.0
+
+
+def recalibrate(
+    fitted: FittedState, source: Source, asked: float | None, strict: bool, progress: Progress
+) -> FittedState:
+    """The same model, calibrated on images that it did not learn from; `asked` is the rate of false
+    alarms to promise, by default the one that it promises already.
+    """
+    images = read_calibration_images(
+        source, fitted.geometry, fitted.channels, fitted.smallest_side, strict, progress
+    )
+    settings = [scale.settings for scale in fitted.scales]
+    split = split_unlearnt(len(images), settings, fitted.fusion.scalers is not None)
+    rate = promised_rate(
+        fitted.calibration.false_alarm_rate if asked is None else asked, split, source
+    )
+    scaling, calibrating = (images.subset(n).pixels for n in (split.scaling, split.calibration))
+    model, fusion = Model(fitted.backbone, fitted.scales), fitted.fusion
+    if fusion.scalers is not None:
+        outputs = model.outputs(scaling, progress, "scaling scores")
+        fusion = fusion.centred_like(fit_fusion(outputs, fusion.sharpness is not None))
+    before = RowBuffer()
+
+    def noted() -> Iterator[list[ScaleOutput]]:
+        for outputs in model.outputs(calibrating, progress, "calibrating"):
+            before.add(fitted.fusion.score(outputs))
+            yield outputs
+
+    fusion, calibration = calibrate(noted(), fusion, rate)
+    check_scores(calibration.scores)
+    names = [images.names[number] for number in split.calibration]
+    warned = name_odd_ones(calibration, names, progress)
+    warned += _say_if_learnt_from(before.all.numpy(), fitted.calibration, source, progress)
+    examples = images.pixels[split.calibration[:EXAMPLES]]
+    renewed = replace(
+        fitted,
+        parameters={**fitted.parameters, **({} if asked is None else {"max_false_alarms": asked})},
+        fusion=fusion,
+        calibration=calibration,
+        examples=examples,
+        provenance={
+            **fitted.provenance,
+            **calibrated_with(split),
+            **described_calibration(source),
+            "calibration_warnings": warned,
+        },
+        former=with_former(fitted.former, record_of(fitted.provenance, fitted.calibration)),
+    )
+    return replace(renewed, example_scores=renewed.score(examples).score)
+
+
+def promised_rate(asked: float | None, split: Split, source: Source) -> float:
+    """The rate that separate images can promise, or what is missing."""
+    counts = calibrated_with(split)
+    apart, total = counts["measuring_images"], sum(counts.values())
+    why = f" ({apart} of its {total} scale the parts of the score)" if apart else ""
+    remedy = f"add good images to {source.described}{why}"
+    return choose_rate(asked, counts["calibration_images"], remedy)
+
+
+def calibrated_with(split: Split) -> dict[str, int]:
+    """How many images set the threshold, and how many more scaled the parts of the score."""
+    apart = {*split.scaling.tolist()} - {*split.calibration.tolist()}
+    return {"calibration_images": len(split.calibration), "measuring_images": len(apart)}
+
+
+def described_calibration(source: Source) -> dict[str, Any]:
+    """When, by what and on which images a model was calibrated that did not learn from them."""
+    return {
+        "calibration": "separate images",
+        "calibration_source": source.described,
+        "calibrated_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "calibrated_by": f"igd {__version__}",
+    }
+
+
+def _say_if_learnt_from(
+    scores: NDArray[np.floating], former: Calibration, source: Source, progress: Progress
+) -> list[str]:
+    """A model knows the images it learnt from: they score too low to set a threshold."""
+    mean, new, old = float(former.p_values(scores).mean()), len(scores), len(former.scores)
+    deviation = math.sqrt((new + old + 1) / (12 * new * old))  # Mann and Whitney's
+    if mean < SUSPICIOUS or mean - 0.5 < SURE * deviation:
+        return []
+    said = (
+        f"{source.described}: scores far lower than the images that calibrated the model before; "
+        f"if it learnt from these, the threshold is too low now: calibrate on others"
+    )
+    progress.say(said)
+    return [said]
