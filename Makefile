@@ -4,7 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs package bench clean browser
+PARTS := images models kills disk server cli
+
+.PHONY: demo test lint docs package bench clean browser torture $(PARTS:%=torture-%) lock sbom licences
 
 demo: $(READY)
 	$(BIN)/igd demo
@@ -49,6 +51,16 @@ package: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/training_step.py
+
+# Damaged files, kills, failing writes, odd command lines and bad requests, all by a seed: about half an
+# hour of one core for all parts. COUNT=100 makes a part short.
+torture: $(READY)
+	$(TORTURE) $(COUNT:%=--count %)
+
+$(PARTS:%=torture-%): torture-%: $(READY)
+	$(TORTURE) $* $(COUNT:%=--count %)
+
+TORTURE = PYTHONPATH=benchmarks OMP_NUM_THREADS=1 $(BIN)/python -m torture.campaign $(if $(COUNT),,-o docs/results/torture.json)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
