@@ -195,9 +195,8 @@ def forged_igd(path: Path, target: Path, rng: Generator) -> str:
     elif way == 2:
         tensors[name] = tensors[name].double()
     elif way == 3:
-        tensors[name] = torch.full_like(
-            tensors[name], 1 if tensors[name].dtype == torch.uint8 else -1e30
-        )
+        value = -1e30 if tensors[name].is_floating_point() else 1
+        tensors[name] = torch.full_like(tensors[name], value)
     elif way == 4:
         tensors[name] = tensors[name].unsqueeze(0).contiguous()
     else:

@@ -106,7 +106,8 @@ def _line(draw: Any, words: list[str], parser: argparse.ArgumentParser) -> list[
         if not action.option_strings and draw(st.integers(0, 19)):
             line += draw(_values(action))
     needed = [each for each in flags if each.required and draw(st.integers(0, 19))]
-    for action in [*needed, *draw(st.lists(st.sampled_from(flags), max_size=4))]:
+    chosen = draw(st.lists(st.sampled_from(flags), max_size=4)) if flags else []
+    for action in [*needed, *chosen]:
         line.append(draw(st.sampled_from(action.option_strings)))
         line += draw(_values(action))
     if words[0] in ("train", "audit", "pretrain") and draw(st.integers(0, 3)):
