@@ -62,6 +62,26 @@ $(PARTS:%=torture-%): torture-%: $(READY)
 
 TORTURE = PYTHONPATH=benchmarks OMP_NUM_THREADS=1 $(BIN)/python -m torture.campaign $(if $(COUNT),,-o docs/results/torture.json)
 
+# Hashes of the files that constraints.txt leads to on this platform; nothing is installed.
+lock:
+	mkdir -p build
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet --disable-pip-version-check --dry-run --ignore-installed \
+		--report build/report.json -c constraints.txt '.[export,serve]'
+	$(PYTHON) packaging/lock.py build/report.json requirements.lock
+
+# What the README installs, as CycloneDX JSON with licences, by a tool in an environment of its own.
+sbom: package
+	build/clean/bin/pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls build/dist/igd_anomaly-*.whl)[export,serve]"
+	$(PYTHON) -m venv build/sbom
+	build/sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
+	build/sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
+		--output-reproducible -o build/sbom.json build/clean/bin/python
+	$(PYTHON) packaging/check_sbom.py build/sbom.json requirements.lock
+
+licences: $(READY)
+	$(BIN)/python docs/licences.py
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,export,serve]'
