@@ -69,15 +69,15 @@ def test_damaged_images(part: Any, worker: Any, materials: Any) -> None:
         path = materials.folder / f"whole-{number}.{suffix}"
         path.write_bytes(contents)
         whole.append(worker.ask({**job, "image": str(path)}))
-    cases = damaged.make_cases(folder, originals, range(150), seed=3)
+    cases = damaged.make_cases(folder, originals, range(60), seed=3)
     for case in cases:
         answer = worker.ask({**job, "image": str(case.path)})
         damaged.count_answer(row, case, answer, whole[case.undamaged], None, damaged.SAME)
     found = damaged.by_command(worker, materials.igd, folder, row)
     assert set(found) == {str(case.path) for case in cases}
     assert (row.wrong, row.crashed, row.hung) == (0, 0, 0), row.examples
-    assert row.refused > 50
-    assert row.survived > 10
+    assert row.refused > 20
+    assert row.survived > 5
 
 
 def test_damaged_and_forged_models(part: Any, worker: Any, materials: Any) -> None:
@@ -86,13 +86,13 @@ def test_damaged_and_forged_models(part: Any, worker: Any, materials: Any) -> No
     whole = worker.ask({"do": "load", "model": str(materials.igd), "image": image})
     for forged in (False, True):
         row = part("tally").Tally("models")
-        for number in range(12):
+        for number in range(8):
             target = materials.folder / "damaged.igd"
             damaged.make(materials.igd, target, forged, 5, number)
             answer = worker.ask({"do": "load", "model": str(target), "image": image})
             damaged.count_answer(row, str(number), answer, whole, forged)
         assert (row.wrong, row.crashed, row.hung) == (0, 0, 0), row.examples
-        assert row.refused >= 3
+        assert row.refused >= 2
 
 
 def test_a_kill_and_a_failing_write(part: Any, worker: Any, materials: Any, tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ def test_a_kill_and_a_failing_write(part: Any, worker: Any, materials: Any, tmp_
     assert row.tried == 4
 
 
-def test_odd_command_lines(part: Any, materials: Any) -> None:
+def test_odd_command_lines(part: Any, worker: Any, materials: Any) -> None:
     shutil.copy(materials.igd, materials.onnx)  # not a graph, which is one more odd thing
-    (row,) = part("odd_commands").torture(materials, 12, seed=1)
+    row = part("odd_commands").attempts(worker, materials, 8, seed=1)
     assert (row.wrong, row.crashed, row.hung) == (0, 0, 0), row.examples
-    assert row.tried == 12
+    assert row.tried == 8
 
 
 def test_wrong_answers_are_counted_as_such(part: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ COLUMNS = ("tried", "refused", "survived", "unnoticed", *OUTCOMES[2:], "peak_mb"
 
 
 class Part(NamedTuple):
-    run: Callable[[Materials, int, int], list[Tally]]
+    run: Callable[[Materials, int, int], Iterable[Tally]]
     count: int  # of the full campaign
 
 
@@ -71,12 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         materials = make_materials(Path(folder), exported=True)
         for name in options.parts or PARTS:
             part = PARTS[name]
-            rows = part.run(materials, options.count or part.count, options.seed)
-            for row in rows:
+            rows = []
+            for row in part.run(materials, options.count or part.count, options.seed):
+                rows.append(row)
                 show(row)
                 bad += row.wrong + row.crashed + row.hung
-            if options.output:
-                keep(options.output, name, rows, options.seed)
+                if options.output:
+                    keep(options.output, name, rows, options.seed)
     return 1 if bad else 0
 
 

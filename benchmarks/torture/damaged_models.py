@@ -7,6 +7,7 @@ loading it must not crash, hang or fill the memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ FORGED = 0.4  # share of the files
 IGD = 0.6
 
 
-def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
+def torture(materials: Materials, count: int, seed: int) -> Iterator[Tally]:
     image = str(next(iter(sorted(materials.images.iterdir()))))
     igd = round(IGD * count)
     plan = (
@@ -40,7 +41,6 @@ def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
             range(igd + round((count - igd) * (1 - FORGED)), count),
         ),
     )
-    rows = []
     with Worker() as worker:
         for name, model, forged, numbers in plan:
             row = Tally(name)
@@ -52,8 +52,7 @@ def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
                 answer = worker.ask(job, DEADLINE)
                 count_answer(row, f"{number} {told}, seed {seed}", answer, whole, forged)
             worker.close()  # memory is counted for each row by itself
-            rows.append(row)
-    return rows
+            yield row
 
 
 def make(model: Path, target: Path, forged: bool, seed: int, number: int) -> str:

@@ -7,6 +7,7 @@ written, and do its work when there is room again.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,8 @@ from torture.worker import Worker
 EXPORTS = 5  # an export takes as long as fifty of the others: one in five as many
 
 
-def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
+def torture(materials: Materials, count: int, seed: int) -> Iterator[Tally]:
     """`count` limits for each command."""
-    rows = []
     with Worker() as worker:
         for place, writer in enumerate(writers(materials)):
             row = Tally(f"disk: {writer.name}")
@@ -36,8 +36,7 @@ def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
                 limit = int(rng.integers(1, 600) if number % 3 == 0 else rng.integers(1, largest))
                 with tempfile.TemporaryDirectory() as folder:
                     fill(worker, writer, Path(folder), limit, undisturbed, row)
-            rows.append(row)
-    return rows
+            yield row
 
 
 def fill(

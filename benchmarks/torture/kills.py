@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,8 @@ OLDER = b"an older file, which is somebody's"
 EXPORTS_AGAIN = 5  # an export starts anew: every fifth is run to its end
 
 
-def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
+def torture(materials: Materials, count: int, seed: int) -> Iterator[Tally]:
     """`count` kills of each command."""
-    rows = []
     with Worker() as worker:
         for place, writer in enumerate(writers(materials)):
             row = Tally(f"kills: {writer.name}")
@@ -36,8 +36,7 @@ def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
                     to_end = writer.name != "export" or number % EXPORTS_AGAIN == 0
                     old = writer.old and number % 2 == 0
                     kill(worker, writer, Path(folder), moment, old, to_end, undisturbed, row)
-            rows.append(row)
-    return rows
+            yield row
 
 
 def run_whole(worker: Worker, writer: Writer, folder: Path) -> tuple[Any, float]:

@@ -29,8 +29,14 @@ SHORT = ("--quiet",)
 
 
 def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
+    with Worker() as worker:
+        return [attempts(worker, materials, count, seed)]
+
+
+def attempts(worker: Worker, materials: Materials, count: int, seed: int) -> Tally:
+    """So many command lines, each in a folder of its own."""
     row = Tally("command lines")
-    with Worker() as worker, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "place"
 
         @seeded(seed)
@@ -48,7 +54,7 @@ def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
                 _attempt(worker, place, line, row)
 
         attempt()
-    return [row]
+    return row
 
 
 def fresh(place: Path, materials: Materials) -> None:
