@@ -59,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--count", type=int, help="cases of each part (default: the full campaign's)"
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--materials",
+        type=Path,
+        help="folder where models are made, or are already (default: none)",
+    )
     parser.add_argument("-o", "--output", type=Path, help="write the table as JSON")
     options = parser.parse_args(arguments)
     if unknown := set(options.parts) - set(PARTS):
@@ -68,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{'':<32}" + "".join(f"{name:>10}" for name in COLUMNS), flush=True)
     bad = 0
     with tempfile.TemporaryDirectory(prefix="igd-torture-") as folder:
-        materials = make_materials(Path(folder), exported=True)
+        materials = make_materials(options.materials or Path(folder), exported=True)
         for name in options.parts or PARTS:
             part = PARTS[name]
             rows = []
