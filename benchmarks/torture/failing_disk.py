@@ -54,7 +54,7 @@ def fill(
     if ended["code"] not in (0, 1, 2) or "Traceback" in said:
         return row.add("crashed", f"{case}: {ended['code']} {said[-200:]}")
     if ended["code"] == 0:
-        whole = not broken(writer, folder) and writer.left(folder) == undisturbed
+        whole = not broken(writer, folder) and writer.same(writer.left(folder), undisturbed)
         return row.add("survived" if whole else "wrong", f"{case}: exit code 0, nothing whole")
     if not said:
         return row.add("crashed", f"{case}: exit code {ended['code']} without a word")
@@ -67,5 +67,5 @@ def fill(
     ended = worker.ask({**job, "command": writer.again}, LONGEST + 60)
     if ended.get("code") != 0 or broken(writer, folder):
         return row.add("crashed", f"{case}, then with room: {ended.get('err', ended)}")
-    whole = writer.left(folder) == undisturbed
+    whole = writer.same(writer.left(folder), undisturbed)
     return row.add("refused" if whole else "wrong", f"{case}, then with room: other contents")

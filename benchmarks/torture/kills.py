@@ -83,7 +83,7 @@ def kill(
     row.remember(ended["peak_mb"])
     if problem := broken(writer, folder):
         return row.add("wrong", f"{case}, then: {problem}")
-    if writer.left(folder) != undisturbed:
+    if not writer.same(writer.left(folder), undisturbed):
         return row.add("wrong", f"{case}, then: not what an undisturbed run leaves")
     if litter := leftovers(folder):
         return row.add("wrong", f"{case}, then left behind: {litter}")
