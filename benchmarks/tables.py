@@ -348,7 +348,7 @@ def torture_table(result: dict[str, Any]) -> str:
         f"- {row['name']}: `{example}`\n"
         for part in result["torture"].values()
         for row in part
-        for example in row["examples"]
+        for example in (*row["examples"], *([row["note"]] if "note" in row else ()))
     )
     words = (
         "*Refused*: with a sentence. *Unnoticed*: those of the survived whose answer changed where "
@@ -357,7 +357,7 @@ def torture_table(result: dict[str, Any]) -> str:
         "(`benchmarks/torture/tally.py`).\n"
     )
     return f"{table(('what', *names[:-1], 'peak memory, MB'), rows)}\n{words}" + (
-        f"\nWhat went wrong, up to twelve of each row:\n\n{found}" if found else ""
+        f"\nWhat went wrong, up to twelve of each row, and notes:\n\n{found}" if found else ""
     )
 
 
