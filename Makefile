@@ -4,7 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs package bench clean browser
+PARTS := images models kills disk server cli
+
+.PHONY: demo test lint docs package bench clean browser torture $(PARTS:%=torture-%) lock sbom licences
 
 demo: $(READY)
 	$(BIN)/igd demo
@@ -49,6 +51,36 @@ package: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/training_step.py
+
+# Damaged files, kills, failing writes, odd command lines and bad requests, all by a seed: about half an
+# hour of one core for all parts. COUNT=100 makes a part short.
+torture: $(READY)
+	$(TORTURE) $(COUNT:%=--count %)
+
+$(PARTS:%=torture-%): torture-%: $(READY)
+	$(TORTURE) $* $(COUNT:%=--count %)
+
+TORTURE = PYTHONPATH=benchmarks OMP_NUM_THREADS=1 $(BIN)/python -m torture.campaign $(if $(COUNT),,-o docs/results/torture.json)
+
+# Hashes of the files that constraints.txt leads to on this platform; nothing is installed.
+lock:
+	mkdir -p build
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet --disable-pip-version-check --dry-run --ignore-installed \
+		--report build/report.json -c constraints.txt '.[export,serve]'
+	$(PYTHON) packaging/lock.py build/report.json requirements.lock
+
+# What the README installs, as CycloneDX JSON with licences, by a tool in an environment of its own.
+sbom: package
+	build/clean/bin/pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls build/dist/igd_anomaly-*.whl)[export,serve]"
+	$(PYTHON) -m venv build/sbom
+	build/sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
+	build/sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
+		--output-reproducible -o build/sbom.json build/clean/bin/python
+	$(PYTHON) packaging/check_sbom.py build/sbom.json requirements.lock
+
+licences: $(READY)
+	$(BIN)/python docs/licences.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -122,7 +122,7 @@ def picture(side: int, seed: int) -> bytes:
 
 
 @contextmanager
-def serving(model: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(model: Path, timeout: float = 120) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server in a process of its own, ended afterwards and, should that fail, after `LONGEST`
     seconds.
     """
@@ -136,7 +136,7 @@ def serving(model: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         "0",
         "--json",
         "--timeout",
-        "120",
+        str(timeout),
     ]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -337,6 +337,30 @@ def detectors_table(result: dict[str, Any]) -> str:
     return f"{table(('detector', *names, 'mean'), rows)}\nPyOD {result['pyod']}.\n"
 
 
+def torture_table(result: dict[str, Any]) -> str:
+    names = ("tried", "refused", "survived", "unnoticed", "wrong", "crashed", "hung", "peak_mb")
+    rows = [
+        [row["name"], *(f"{row[name]:,}" for name in names)]
+        for part in result["torture"].values()
+        for row in part
+    ]
+    found = "".join(
+        f"- {row['name']}: `{example}`\n"
+        for part in result["torture"].values()
+        for row in part
+        for example in (*row["examples"], *([row["note"]] if "note" in row else ()))
+    )
+    words = (
+        "*Refused*: with a sentence. *Unnoticed*: those of the survived whose answer changed where "
+        "nothing in the file could tell, a changed byte of a JPEG or a forged file with a right "
+        "checksum. *Wrong*: any other changed answer, or a file that was lost "
+        "(`benchmarks/torture/tally.py`).\n"
+    )
+    return f"{table(('what', *names[:-1], 'peak memory, MB'), rows)}\n{words}" + (
+        f"\nWhat went wrong, up to twelve of each row, and notes:\n\n{found}" if found else ""
+    )
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -381,6 +405,7 @@ TABLES = {  # by the key that a result of each kind has
     "installations": installations_table,
     "means": detectors_table,
     "recalibrations": recalibrations_table,
+    "torture": torture_table,
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from igd.data.decoding import LARGEST, UnreadableImage, decode_image
+from igd.data.decoding import LARGEST, UnreadableImage, decode_image, read_image
 from igd.data.integrity import EMPTY_TAIL, checked
 
 CUTS = np.linspace(0.3, 0.995, 24)
@@ -178,3 +178,21 @@ def test_checking_costs_little() -> None:
                 times.append(time.perf_counter() - started)
             spent[name] = min(times)
         assert spent["checking"] < 0.1 * spent["decoding"], (kind, spent)
+
+
+@pytest.mark.parametrize("options", [{}, {"subsampling": 0}, {"quality": 30}])
+def test_a_progressive_jpeg_without_its_last_scans_is_refused(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    """Cut between two scans and closed, it is a picture that decodes without an error."""
+    path = tmp_path / "x.jpg"
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(path, progressive=True, **options)
+    whole = path.read_bytes()
+    read_image(path)
+    scans = [at for at in range(len(whole)) if whole[at : at + 2] == b"\xff\xda"]
+    assert len(scans) > 4
+    for at in scans[1:]:
+        path.write_bytes(whole[:at] + b"\xff\xd9")
+        with pytest.raises(UnreadableImage, match="its last scans are missing"):
+            read_image(path)

@@ -290,6 +290,7 @@ def changed(exported: Path, target: Path, change: dict[str, object]) -> None:
         {"geometry": {"side": 96, "fit": "squeeze"}},
         {"geometry": {"side": 32, "fit": "resize"}},
         {"usual_heat": None},
+        {"smallest_side": [16]},
     ],
 )
 def test_an_impossible_description_is_refused(

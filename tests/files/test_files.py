@@ -1,5 +1,6 @@
 """Files are whole or absent."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,24 @@ def test_places_that_can_not_be_written(tmp_path: Path) -> None:
             check_writable(path)
     with pytest.raises(UserError):
         make_folder(tmp_path / "file" / "results")
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+    path = tmp_path / "model.igd"
+    abandoned = [tmp_path / f".model.igd.{name}.part" for name in ("abc", "checkpoint.abc")]
+    other = tmp_path / ".another.igd.abc.part"
+    for part in (*abandoned, other):
+        part.write_bytes(b"half")
+    with atomic(path) as mine, atomic(tmp_path / "model.igd.checkpoint") as second:
+        check_writable(path)
+        assert mine.exists()
+        assert second.exists()
+    assert not any(part.exists() for part in abandoned)
+    assert other.exists()
+
+
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/null"), tmp_path / "pipe"):
+        with pytest.raises(UserError, match="is a device or a pipe"):
+            check_writable(path)

@@ -2,7 +2,8 @@
 missing.
 
 PNG    the checksum of every chunk
-JPEG   that the data last to the end of the picture, whatever is written behind them
+JPEG   that the data last to the end of the picture, whatever is written behind them; of several
+       scans, that the last ones are there
 WebP   that the lengths it states are there, and that its data don't end in a page of zeros
 TIFF   that all strips or tiles lie within the file
 BMP    that the size it states is there
@@ -21,6 +22,7 @@ from PIL import Image
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff"
 END_OF_IMAGE = b"\xff\xd9"
+COEFFICIENTS = 64  # of a block
 SCAN, FRAMES, BASELINE, PROGRESSIVE = 0xDA, range(0xC0, 0xD0), (0xC0, 0xC1), 0xC2
 NOT_FRAMES = (0xC4, 0xC8, 0xCC)  # tables, among the numbers of frames
 # Bytes that a decoder may read ahead of what it needs: eight fill its buffer.
@@ -95,20 +97,26 @@ def _open_ended(contents: bytes) -> list[bytes]:
     """A JPEG without its end: a decoder that needs more data than there are says so, where it would
     have painted the rest grey had it met the end.
     """
-    frame, components, several, start = 0, 0, False, 0
+    frame, components, several, start, first = 0, b"", False, 0, 0
     for marker, at, length in _segments(contents):
         if marker in FRAMES and marker not in NOT_FRAMES:
-            frame, components = marker, contents[at + 7] if at + 7 < len(contents) else 0
+            frame, components = marker, contents[at + 8 : at + length : 3]
         if marker == 0xE2 and contents[at + 2 : at + 6] == b"MPF\0":
             return [contents]  # several pictures in one file, found by their offsets
         if marker == SCAN:
-            start = at + length
-            several = frame == PROGRESSIVE or contents[at + 2] != components
+            first, start = at, at + length
+            several = frame == PROGRESSIVE or contents[at + 2] != len(components)
     if not start or frame not in (*BASELINE, PROGRESSIVE):
         return [contents]
     if several:
-        end = _last_end(contents, start)
-        return [contents] if end < 0 else [contents[:end] + each + END_OF_IMAGE for each in PADDING]
+        later = list(_later_markers(contents, start))
+        if not later or later[-1][0] != END_OF_IMAGE[1]:
+            return [contents]
+        scans = [first, *(at for marker, at in later if marker == SCAN)]
+        if not _is_complete(contents, components, scans):
+            raise Damaged("truncated: its last scans are missing")
+        end = later[-1][1] - 2
+        return [contents[:end] + each + END_OF_IMAGE for each in PADDING]
     end = contents.find(END_OF_IMAGE, start)
     return [contents if end < 0 else contents[:end] + PADDING[0]]
 
@@ -128,17 +136,30 @@ def _segments(contents: bytes) -> Iterator[tuple[int, int, int]]:
         at += 2 + length
 
 
-def _last_end(contents: bytes, start: int) -> int:
-    """Where the picture ends: within its scans, 0xFF 0xD9 is a marker and nothing else; the tables
-    between them are jumped over.
+def _later_markers(contents: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Markers behind the first scan's header, and their places, up to the picture's end: within
+    scans, 0xFF 0xD9 is a marker and nothing else; the tables between them are jumped over.
     """
     at = start
-    while (at := contents.find(b"\xff", at)) >= 0 and at + 4 <= len(contents) + 2:
-        marker = contents[at + 1] if at + 1 < len(contents) else 0
-        if marker == END_OF_IMAGE[1]:
-            return at
+    while (at := contents.find(b"\xff", at)) >= 0 and at + 2 <= len(contents):
+        marker = contents[at + 1]
         if marker in (0x00, 0xFF, 0x01) or 0xD0 <= marker <= 0xD7:  # data, filling, restarts
             at += 1 if marker == 0xFF else 2
-        else:
-            at += 2 + int.from_bytes(contents[at + 2 : at + 4], "big")
-    return -1
+            continue
+        yield marker, at + 2
+        if marker == END_OF_IMAGE[1]:
+            return
+        at += 2 + int.from_bytes(contents[at + 2 : at + 4], "big")
+
+
+def _is_complete(contents: bytes, components: bytes, scans: list[int]) -> bool:
+    """Whether scans bring every coefficient of every component down to its last bit."""
+    missing = {component: set(range(COEFFICIENTS)) for component in components}
+    for at in scans:
+        count = contents[at + 2]
+        listed = contents[at + 3 : at + 3 + 2 * count : 2]
+        first, last, bits = contents[at + 3 + 2 * count : at + 6 + 2 * count]
+        for component in listed:
+            if bits & 0x0F == 0:  # none of the low bits are left for a later scan
+                missing.get(component, set()).difference_update(range(first, last + 1))
+    return not any(missing.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
@@ -21,9 +22,7 @@ def atomic(path: Path) -> Iterator[Path]:
     """A path to write to, which takes the place of `path` when all is written and vanishes
     otherwise.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(descriptor)
-    part = Path(name)
+    held, part = _new_part(path)
     try:
         yield part
         with part.open("rb+") as written:
@@ -32,12 +31,59 @@ def atomic(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+        if held is not None:
+            os.close(held)
+
+
+def _new_part(path: Path) -> tuple[int | None, Path]:
+    """A file to write to, held as long as it is open: one that nobody holds was left by a process
+    that died.
+    """
+    while True:
+        descriptor, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".part"
+        )
+        if not _hold(descriptor):  # Windows, moreover, renames no open file
+            os.close(descriptor)
+            return None, Path(name)
+        if os.path.lexists(name):  # else it was taken for such a file before we held it
+            return descriptor, Path(name)
+        os.close(descriptor)
+
+
+def _hold(descriptor: int, wait: bool = True) -> bool:
+    """Lock an open file, where the system can; whether it is ours."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # held by another process, or a network drive without locks
+        return False
+    return True
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Delete what killed processes left half written of a file, and of its checkpoint."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        try:
+            descriptor = os.open(part, os.O_RDWR)
+        except OSError:
+            continue
+        try:
+            if _hold(descriptor, wait=False):
+                part.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
 
 
 def check_writable(path: Path) -> None:
-    """Refuse now what writing would refuse after an hour of training."""
+    """Refuse now what writing would refuse after an hour of training, and clear away what an
+    earlier process that was killed had half written.
+    """
     if path.is_dir():
         raise UserError(f"{path}: is a folder; name a file to write")
+    if path.exists() and not path.is_file():  # /dev/null would become a file
+        raise UserError(f"{path}: is a device or a pipe; name a file to write")
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}; create it first")
     try:
@@ -47,6 +93,7 @@ def check_writable(path: Path) -> None:
         raise UserError(
             f"{path}: can't write there ({error.strerror}); choose another place"
         ) from None
+    _remove_abandoned(path)
 
 
 def make_folder(path: Path) -> Path:

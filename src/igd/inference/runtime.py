@@ -100,6 +100,8 @@ class Runtime(Predictor):
             self.geometry_.fit in FITS
             and 0 < side <= LARGEST_SIDE
             and self.channels_ in (1, 3)
+            and isinstance(self.smallest_side_, int)
+            and 0 <= self.smallest_side_ <= LARGEST_SIDE
             and known == list(OUTPUTS)
             and self.session.opened.get_inputs()[0].shape[1:] == [3, side, side]
         )
@@ -108,7 +110,11 @@ class Runtime(Predictor):
 
     def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
         colour = np.repeat(pixels, 3, axis=1) if self.channels_ == 1 else pixels
-        score, _, anomaly_map, *terms = self.session.run({INPUT: colour})
+        try:
+            score, _, anomaly_map, *terms = self.session.run({INPUT: colour})
+        except Exception as error:  # ONNX Runtime has a dozen kinds of its own
+            reason = str(error).splitlines()[0][:200]
+            raise DamagedModel(f"the model can't be run, or is damaged ({reason})") from None
         return BatchScores(score, anomaly_map, dict(zip(self.terms, terms, strict=True)))
 
     @property
