@@ -19,8 +19,6 @@ from igd.text import visible
 if TYPE_CHECKING:
     from igd.inference.predictor import Predictor
 
-MOST_LEFT_OUT = 0.5  # share of unreadable images with which a call still counts as done
-
 
 def add(commands: Any) -> None:
     command = add_command(
@@ -49,7 +47,12 @@ def add(commands: Any) -> None:
         help="go on where an earlier call with the same --out ended",
     )
     command.add_argument(
-        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
+        "--skip-unreadable",
+        action="store_true",
+        help="exit with 0 where some images can't be read (their rows say so in any case)",
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="stop at the first image that can't be read"
     )
 
 
@@ -71,10 +74,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
-    from igd.evaluation.results import Results, as_written
+    from igd.evaluation.results import Results, Tally, as_row, as_written
     from igd.inference.predictor import Prediction, Timing
 
-    paths, results = list(named), None
+    paths, results, done = list(named), None, set[int]()
     if options.out:
         model = hashlib.sha256(options.model.read_bytes()).hexdigest()
         results = Results(
@@ -85,25 +88,26 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             made_from={"model": model},
             resume=options.resume,
         )
-        paths = [path for path in paths if as_written(str(path)) not in results.done]
-    failures, timing, started = 0, Timing(), time.perf_counter()
+        done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
+    tally = results.tally if results else Tally()
+    timing, started = Timing(), time.perf_counter()
     predictions = predictor.predictions(
-        paths, progress=progress_of(options), timing=timing, keep_images=bool(results)
+        paths, progress=progress_of(options), timing=timing, keep_images=bool(results), skip=done
     )
-    for path, prediction in zip(paths, predictions, strict=True):
-        if not isinstance(prediction, Prediction):
-            if options.strict:
-                raise prediction
-            failures += 1
-            print(f"igd: left out: {visible(prediction)}", file=sys.stderr)
-            continue
-        row = {name: getattr(prediction, name) for name in ("score", "p_value", "is_anomalous")}
-        row = {"path": str(path), **row}
+    left = [path for n, path in enumerate(paths) if n not in done]
+    for path, prediction in zip(left, predictions, strict=True):
+        if options.strict and isinstance(prediction, UserError):
+            raise prediction
+        row = as_row(str(path), prediction, predictor)
         if results:
             results.write(named[path], row, prediction)
+        else:
+            tally.add(row)
         if options.json:
             print(json.dumps(row), flush=True)
-        elif not results:
+        if not isinstance(prediction, Prediction):
+            print(f"igd: unreadable: {visible(prediction)}", file=sys.stderr)
+        elif not options.json and not results:
             verdict = "ANOMALOUS" if prediction.is_anomalous else "normal"
             print(
                 f"{verdict:<9}  score {prediction.score:.4f}  p {prediction.p_value:.4f}  "
@@ -112,21 +116,17 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             )
     if options.verbose:
         print(
-            f"igd: {len(paths)} images in {time.perf_counter() - started:.2f} s: "
+            f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "
             f"{timing.model:.2f} s in the model; "
             f"decoding took {timing.decoding:.2f} s of threads beside it",
             file=sys.stderr,
         )
-    if paths and failures == len(paths):
-        raise UserError(f"none of the {len(paths)} images could be read")
+    if tally.unreadable == tally.images:
+        raise UserError(f"none of the {tally.images} images could be read")
     if results and not options.json:
-        print(
-            f"{visible(options.out)}: scores.{options.format} and anomaly maps of "
-            f"{len(named) - failures} images"
-        )
-    if failures:
-        print(f"igd: left out {failures} of {len(paths)} images", file=sys.stderr)
-    return FAILED if failures > MOST_LEFT_OUT * len(paths) else DONE
+        print(f"{visible(options.out)}: scores.{options.format} and anomaly maps")
+    print(f"igd: {tally}", file=sys.stderr)
+    return FAILED if tally.unreadable and not options.skip_unreadable else DONE
 
 
 def _named(given: Sequence[Path], out: Path | None) -> dict[Path, str]:

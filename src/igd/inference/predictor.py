@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,15 +131,18 @@ class Predictor(ABC):
         progress: Progress | None = None,
         timing: Timing | None = None,
         keep_images: bool = False,
+        skip: Container[int] = (),
     ) -> Iterator[Prediction | UserError]:
         """Predict one image after another, in order; an unreadable one gives the error that says
         so.
 
         With `keep_images`, predictions carry their decoded images; of these, no more than a batch
-        is held here.
+        is held here. Images whose numbers are in `skip` are left out, and the others are scored in
+        the batches they would have been in: to the last digit, a score depends on its batch.
         """
         self.check_ready()
         source, timing = as_source(images), timing or Timing()
+        pixels = cache(source.pixels)
 
         def read(number: int) -> DecodedImage | Exception:
             started = time.perf_counter()
@@ -150,25 +154,40 @@ class Predictor(ABC):
                 return error
             return decoded._replace(seconds=time.perf_counter() - started)
 
-        pending: list[tuple[str, DecodedImage | UserError]] = []
+        def flush() -> Iterator[Prediction | UserError]:
+            if all(number in skip for number, _ in pending):
+                return
+            read_now = [(n, read(n) if decoded is None else decoded) for n, decoded in pending]
+            batch = [(source.names[n], _decoded_or_refused(decoded)) for n, decoded in read_now]
+            for (number, _), predicted in zip(pending, self.predicted(batch, timing), strict=True):
+                if number not in skip:
+                    yield predicted
+
+        numbers, held = range(len(source)), 0
+        pending: list[tuple[int, DecodedImage | Exception | None]] = []
         images_read = zip(
-            source.names,
-            in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD),
+            numbers,
+            in_parallel(
+                lambda n: None if n in skip else read(n),
+                numbers,
+                lambda n: 0 if n in skip else pixels(n),
+                PIXELS_HELD,
+            ),
             strict=True,
         )
-        held = 0
-        for name, decoded in (progress or Progress()).track(images_read, len(source), "scoring"):
+        for number, decoded in (progress or Progress()).track(images_read, len(source), "scoring"):
             if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
-                yield from self.predicted(pending, timing)
+                yield from flush()
                 raise decoded
-            pending.append((name, decoded))
-            if isinstance(decoded, DecodedImage) and decoded.image is not None:
-                held += decoded.size[0] * decoded.size[1]
+            pending.append((number, decoded))
+            if keep_images:
+                size = decoded.size if isinstance(decoded, DecodedImage) else (0, 0)
+                held += max(pixels(number), size[0] * size[1])
             del decoded
             if len(pending) == self.batch_ or held > PIXELS_HELD:
-                yield from self.predicted(pending, timing)
+                yield from flush()
                 pending, held = [], 0
-        yield from self.predicted(pending, timing)
+        yield from flush()
 
     def predicted(
         self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
@@ -216,6 +235,12 @@ class Predictor(ABC):
         """
         check_large_enough(name, image.size, self.smallest_side_)
         return DecodedImage(self.square(image), image.size, image if keep_image else None)
+
+
+def _decoded_or_refused(decoded: DecodedImage | Exception) -> DecodedImage | UserError:
+    if isinstance(decoded, DecodedImage | UserError):
+        return decoded
+    raise decoded
 
 
 def batch_size(side: int) -> int:
