@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from igd.errors import ModelWarning, TrainingWarning, UserError
 from igd.progress import LineProgress, Progress, TerminalProgress
@@ -21,7 +21,9 @@ from igd.text import visible
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
     from igd.detector import IGD
+    from igd.inference.predictor import Predictor
 
+SUMMARY = ("summary", "at_promised_rates", "misses", "false_alarms")  # told in words
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -111,8 +113,17 @@ def progress_of(options: argparse.Namespace) -> Progress:
     return LineProgress() if options.quiet else TerminalProgress()
 
 
-def identity(detector: IGD) -> dict[str, Any]:
-    """What made a result: recipe, objective, seed, version."""
+def identity(detector: Predictor) -> dict[str, Any]:
+    """What made a result: recipe, objective, seed, version; of an exported model, what its file
+    knows.
+    """
+    told = ("backbone", "made_by")
+    if not hasattr(detector, "fitted_"):
+        return {name: detector.provenance_[name] for name in told}
+    return _identity(cast("IGD", detector))
+
+
+def _identity(detector: IGD) -> dict[str, Any]:
     return {
         "recipe": detector.recipe,
         "objective": detector.objective if detector.fitted_.trained else "none",
@@ -127,9 +138,10 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     if options.json:
         print(json.dumps(metrics))
         return
+    print_summary(metrics)
     intervals = metrics.get("intervals_95", {})
     for name, value in metrics.items():
-        if value is intervals or value is None:
+        if value is None or name in ("intervals_95", *SUMMARY):
             continue
         shown = (
             f"{value:.4f}"
@@ -144,6 +156,20 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     missing = [name for name, value in metrics.items() if value is None]
     if missing:
         print(f"{'needs masks, or both kinds':<28}{', '.join(missing)}")
+
+
+def print_summary(metrics: dict[str, Any]) -> None:
+    """What matters first: misses and false alarms, what is wrong, and rates to choose from."""
+    from igd.evaluation.summary import as_table
+
+    for sentence in metrics["summary"]:
+        print(visible(sentence))
+    heading = ["promised", "threshold", "missed", "false alarms"]
+    table = as_table(metrics["at_promised_rates"], metrics["n_normal"], metrics["n_anomalous"])
+    print()
+    for row in (heading, *table):
+        print("".join(f"{cell:<14}" for cell in row).rstrip())
+    print()
 
 
 def checkpoint_beside(options: argparse.Namespace) -> Path:

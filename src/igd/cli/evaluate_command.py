@@ -6,11 +6,19 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import DONE, add_command, add_data_flags, identity, print_metrics, progress_of
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_data_flags,
+    identity,
+    print_metrics,
+    progress_of,
+    warnings_as_lines,
+)
 
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
-    from igd.detector import IGD
+    from igd.inference.predictor import Predictor
 
 
 def add(commands: Any) -> None:
@@ -21,7 +29,7 @@ def add(commands: Any) -> None:
         "measure on labelled images",
         "igd evaluate parts.igd bottle/ --report report.html",
     )
-    command.add_argument("model", type=Path, help="a model file")
+    command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument(
         "images",
         type=Path,
@@ -35,18 +43,20 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.detector import IGD
+    from igd.deploy.loading import load_predictor
     from igd.evaluation.evaluate import evaluate
-    from igd.evaluation.report import write_report
     from igd.files import check_writable
 
     if options.report:
         check_writable(options.report)
-    detector = IGD.load(options.model)
+    with warnings_as_lines():
+        detector = load_predictor(options.model)
     evaluation = evaluate(
         detector, _test_set(options, detector).test_samples(), progress_of(options)
     )
     if options.report:
+        from igd.evaluation.report import write_report
+
         write_report(
             options.report,
             detector,
@@ -59,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _test_set(options: argparse.Namespace, detector: IGD) -> Dataset:
+def _test_set(options: argparse.Namespace, detector: Predictor) -> Dataset:
     """The data set under the protocols given here or, where none is, under those that the model was
     trained with.
     """

@@ -74,6 +74,7 @@ class Predictor(ABC):
     channels_: int  # 1: grey, 3: colour
     smallest_side_: int  # of an image that the model says anything about, in pixels
     calibration_: Calibration
+    provenance_: dict[str, Any]  # when and from what it was made
 
     @abstractmethod
     def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:

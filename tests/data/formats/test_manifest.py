@@ -117,10 +117,6 @@ def test_a_root_of_ones_own(folder: Path) -> None:
         ([{**ROWS[0], "path": "images/009.png"}], r"line 2: images/009\.png: no such file"),
         ([{**ROWS[0], "path": ""}], "line 2: the path is ''; name an image file"),
         ([{"file": "images/000.png"}], "first line must name the columns, `path` among them"),
-        (
-            [ROWS[0], {**ROWS[2], "mask": ""}, {**ROWS[2], "path": "images/001.png"}],
-            r"002\.png: has no mask, but 1 other",
-        ),
     ],
 )
 def test_rows_that_can_not_be_used(folder: Path, rows: list[dict[str, str]], says: str) -> None:
