@@ -222,16 +222,16 @@ def test_help_does_not_import_torch() -> None:
 INTERRUPTED = """
 import os, signal, sys
 from igd.cli import main
-from igd.progress import TerminalProgress
+from igd.progress import LogProgress
 
-advance = TerminalProgress.advance
+advance = LogProgress.advance
 
-def interrupting(bar, **figures):
-    advance(bar, **figures)
-    if "training" in bar.bar.desc and bar.bar.n == 3:
+def interrupting(log, count=1, **figures):
+    advance(log, count, **figures)
+    if "training" in log.doing and log.done == 3:
         os.kill(os.getpid(), signal.SIGINT)
 
-TerminalProgress.advance = interrupting
+LogProgress.advance = interrupting
 sys.exit(main(sys.argv[1:]))
 """
 

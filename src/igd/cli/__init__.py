@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"igd: error: this command needs the package {error.name}, which is not installed; "
             f"pip install igd-anomaly brings it (igd-anomaly-runtime only predicts and serves "
-            f"exported models)",
+            f"exported models, and igd-anomaly-runtime[evaluate] evaluates them)",
             file=sys.stderr,
         )
         return USER_ERROR

@@ -14,8 +14,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from igd.errors import ModelWarning, TrainingWarning, UserError
-from igd.progress import LineProgress, Progress, TerminalProgress
+from igd.errors import DataWarning, ModelWarning, TrainingWarning, UserError
+from igd.progress import LineProgress, LogProgress, Progress, TerminalProgress
 from igd.text import visible
 
 if TYPE_CHECKING:
@@ -38,8 +38,17 @@ class Parser(argparse.ArgumentParser):
         """
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
         return known, unknown
+
+    def _meant(self, unknown: list[str]) -> str:
+        """The flag that is nearest to one that there is not."""
+        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        for word in unknown:
+            near = get_close_matches(word.partition("=")[0], flags, 1) if word[:1] == "-" else []
+            if near:
+                return f"; did you mean {near[0]}?"
+        return ""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
@@ -65,7 +74,7 @@ def add_command(
         action="store_true",
         help="machine-readable lines on standard output, nothing else there",
     )
-    command.add_argument("--quiet", action="store_true", help="no progress bars")
+    command.add_argument("--quiet", action="store_true", help="no progress")
     command.add_argument(
         "--verbose",
         action="store_true",
@@ -100,8 +109,10 @@ def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
     from igd.training.parameters import check_seed
 
     check_seed(options.seed)
+    with warnings_as_lines():
+        dataset = read_dataset(options.images, root=options.root)
     return apply_protocols(
-        read_dataset(options.images, root=options.root),
+        dataset,
         normal_class=options.normal_class,
         fraction=fraction,
         contaminated=options.contamination or 0,
@@ -110,7 +121,10 @@ def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
-    return LineProgress() if options.quiet else TerminalProgress()
+    """Bars on a terminal, lines now and then in a log, nothing but messages with --quiet."""
+    if options.quiet:
+        return LineProgress()
+    return TerminalProgress() if sys.stderr.isatty() else LogProgress()
 
 
 def identity(detector: Predictor) -> dict[str, Any]:
@@ -125,8 +139,10 @@ def identity(detector: Predictor) -> dict[str, Any]:
 
 def _identity(detector: IGD) -> dict[str, Any]:
     return {
-        "recipe": detector.recipe,
-        "objective": detector.objective if detector.fitted_.trained else "none",
+        "recipe": detector.fitted_.parameters["recipe"],
+        "objective": detector.fitted_.parameters["objective"]
+        if detector.fitted_.trained
+        else "none",
         "scales": [scale.settings.name for scale in detector.fitted_.scales],
         "backbone": detector.provenance_["backbone"],
         "seed": detector.seed,
@@ -216,5 +232,5 @@ def warnings_as_lines() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                if issubclass(warning.category, TrainingWarning | ModelWarning):
+                if issubclass(warning.category, TrainingWarning | ModelWarning | DataWarning):
                     print(f"igd: warning: {visible(warning.message)}", file=sys.stderr)

@@ -15,6 +15,7 @@ from igd.cli.common import (
     progress_of,
     warnings_as_lines,
 )
+from igd.cli.image_arguments import check_order
 
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
@@ -47,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     from igd.evaluation.evaluate import evaluate
     from igd.files import check_writable
 
+    check_order(options.model, [options.images], "evaluate")
     if options.report:
         check_writable(options.report)
     with warnings_as_lines():
@@ -78,7 +80,8 @@ def _test_set(options: argparse.Namespace, detector: Predictor) -> Dataset:
     from igd.training.parameters import check_seed
 
     check_seed(options.seed)
-    dataset = read_dataset(options.images, root=options.root)
+    with warnings_as_lines():
+        dataset = read_dataset(options.images, root=options.root)
     if options.normal_class is None and options.contamination is None:
         return repeat_for_testing(dataset, detector.provenance_.get("protocols"))
     return apply_protocols(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from igd.cli.common import DONE, FAILED, add_command, progress_of, warnings_as_lines
+from igd.cli.image_arguments import check_order, image_paths
 from igd.errors import UserError
 from igd.text import visible
 
@@ -25,7 +26,11 @@ def add(commands: Any) -> None:
         commands, "predict", run, "score images", "igd predict parts.igd parts/new --out results/"
     )
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
-    command.add_argument("images", type=Path, nargs="+", help="image files or folders of them")
+    command.add_argument(
+        "images",
+        nargs="+",
+        help="image files, folders of them, quoted patterns, or - for paths on standard input",
+    )
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
     command.add_argument(
         "--format",
@@ -47,6 +52,11 @@ def add(commands: Any) -> None:
         help="go on where an earlier call with the same --out ended",
     )
     command.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace the scores of an earlier call with the same --out",
+    )
+    command.add_argument(
         "--skip-unreadable",
         action="store_true",
         help="exit with 0 where some images can't be read (their rows say so in any case)",
@@ -62,11 +72,15 @@ def run(options: argparse.Namespace) -> int:
 
     if options.resume and not options.out:
         raise UserError("--resume goes on with the scores of a folder; add --out FOLDER")
+    if options.overwrite and options.resume:
+        raise UserError("--overwrite starts anew and --resume goes on; give one of them")
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    images = image_paths(options.images)
+    check_order(options.model, images, "predict")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
-    named = _named(options.images, options.out)
+    named = _named(images, options.out)
     if not options.out:
         return _predict(options, predictor, named)
     with locked(make_folder(options.out) / "scores", "writing to"):
@@ -87,6 +101,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             options.maps,
             made_from={"model": model},
             resume=options.resume,
+            overwrite=options.overwrite,
         )
         done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
     tally = results.tally if results else Tally()

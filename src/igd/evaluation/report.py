@@ -81,8 +81,9 @@ def _made_with(predictor: Predictor) -> str:
     """What made a detector; of an exported model, nothing is known but its scores."""
     if not is_detector(predictor):
         return "an exported model; "
-    objective = f"objective {predictor.objective}, " if predictor.fitted_.trained else ""
-    return f"recipe {predictor.recipe}, {objective}seed {predictor.seed}; "
+    told = predictor.fitted_.parameters
+    objective = f"objective {told['objective']}, " if predictor.fitted_.trained else ""
+    return f"recipe {told['recipe']}, {objective}seed {predictor.seed}; "
 
 
 def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
@@ -121,9 +122,7 @@ def _rates_chart(detector: Predictor, predicted: list[ScoredSample]) -> str:
     """Misses and realised false alarms over the promised rate."""
     labels = np.array([each.sample.label for each in predicted])
     scores = np.array([each.score for each in predicted])
-    offered = choices(
-        labels, scores, detector.calibration_, possible_rates(detector.calibration_)
-    )
+    offered = choices(labels, scores, detector.calibration_, possible_rates(detector.calibration_))
     anomalous, normal = int(labels.sum()), int((labels == 0).sum())
     shares = {}
     if anomalous:

@@ -80,15 +80,20 @@ class Results:
         *,
         made_from: dict[str, Any] | None = None,
         resume: bool = False,
+        overwrite: bool = False,
     ) -> None:
-        """With `resume`, go on where an earlier call ended that was `made_from` the same."""
+        """With `resume`, go on where an earlier call ended that was `made_from` the same; with
+        `overwrite`, replace its table.
+        """
         self.folder, self.predictor, self.maps = make_folder(folder), predictor, maps
         self.map_folder = make_folder(folder / "maps") if maps else None
         path = folder / f"scores.{table}"
+        if overwrite:
+            path.unlink(missing_ok=True)
         if path.exists() and not resume:
             raise UserError(
-                f"{path}: scores are there already; score what is missing with --resume, choose "
-                f"another folder, or delete it"
+                f"{path}: scores are there already; score what is missing with --resume, replace "
+                f"them with --overwrite, or choose another folder"
             )
         origin = {"maps": maps, "columns": list(COLUMNS), **(made_from or {})}
         _check_origin(folder / ORIGIN, origin, path.exists())

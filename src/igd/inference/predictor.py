@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,19 +110,17 @@ class Predictor(ABC):
         return batch_size(self.geometry_.side)
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:
-        """A `Prediction` for one file or one array (h, w[, 3]); a list of them for a folder, a list
-        or (n, h, w[, 3]).
+        """A `Prediction` for one image: a file, an array (h, w[, 3]), a tensor ([3,] h, w), a PIL
+        image, encoded bytes or an open file. A list of them for a folder, a list, a generator, a
+        data loader, or an array (n, h, w[, 3]).
         """
         self.check_ready()
-        one = isinstance(X, str | Path) and Path(X).is_file()
-        if isinstance(X, np.ndarray) and (X.ndim == 2 or X.shape[2:] == (3,)):
-            X, one = X[None], True
-        predicted = []
-        for prediction in self.predictions(X):
+        source, predicted = as_source(X), []
+        for prediction in self.predictions(source):
             if isinstance(prediction, UserError):
                 raise prediction
             predicted.append(prediction)
-        return predicted[0] if one else predicted
+        return predicted[0] if source.single else predicted
 
     def predictions(
         self,

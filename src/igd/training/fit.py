@@ -28,13 +28,14 @@ from igd.progress import Progress
 from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
+from igd.scales.recipes import find_recipe
 from igd.training.autoencoders import train_autoencoders
 from igd.training.calibrate import Model, calibrate, fit_fusion, measure_autoencoders, odd_ones
 from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.extract import extract_features, levels_of
 from igd.training.fitted import FittedState
-from igd.training.parameters import PLACES, Parameters
+from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import FEWEST, Plan, make_backbone, make_plan
 from igd.training.resume import Controls, fingerprint
 from igd.training.split import Split, split_images
@@ -206,6 +207,9 @@ def stored_parameters(parameters: Parameters) -> dict[str, Any]:
         for each in fields(Parameters)
         if each.name not in PLACES
     }
+    told["recipe"] = find_recipe(parameters.recipe).name
+    if not isinstance(parameters.objective, str):
+        told["objective"] = OWN
     told["scales"] = parameters.scales and list(parameters.scales)
     # Of an encoder's file.
     told["pretrain"] = parameters.pretrain and Path(parameters.pretrain).name
