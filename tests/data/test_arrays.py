@@ -103,7 +103,7 @@ def test_16_bit_pictures_are_read_as_their_files_are() -> None:
     [
         (
             np.zeros((3, 96, 96)),
-            r"one image in colour, channels first, or 3 grey images; give \(96",
+            r"in colour, channels first, or 3 grey images; give \(96",
         ),
         (np.zeros((2, 3, 9, 3)), "channels first or last"),
         (np.zeros((96, 96, 2, 5)), "is not"),

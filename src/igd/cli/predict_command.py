@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,10 @@ def add(commands: Any) -> None:
         help="exit with 0 where some images can't be read (their rows say so in any case)",
     )
     command.add_argument(
-        "--strict", action="store_true", help="stop at the first image that can't be read"
+        "--strict",
+        action="store_true",
+        help="stop at the first image that can't be read, differs in colour mode, size or aspect "
+        "ratio from those the model learnt from, is transparent or has further pages",
     )
 
 
@@ -89,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
     from igd.evaluation.results import Results, Tally, as_row, as_written
+    from igd.inference.mismatch import counted_lines
     from igd.inference.predictor import Prediction, Timing
 
     paths, results, done = list(named), None, set[int]()
@@ -105,14 +110,19 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
         )
         done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
     tally = results.tally if results else Tally()
-    timing, started = Timing(), time.perf_counter()
+    timing, started, differing = Timing(), time.perf_counter(), Counter[str]()
     predictions = predictor.predictions(
         paths, progress=progress_of(options), timing=timing, keep_images=bool(results), skip=done
     )
     left = [path for n, path in enumerate(paths) if n not in done]
     for path, prediction in zip(left, predictions, strict=True):
-        if options.strict and isinstance(prediction, UserError):
-            raise prediction
+        if isinstance(prediction, UserError):
+            if options.strict:
+                raise prediction
+        else:
+            differing.update(prediction.mismatches)
+            if options.strict and prediction.mismatches:
+                raise UserError(f"{path}: is {prediction.mismatches[0]} (--strict)")
         row = as_row(str(path), prediction, predictor)
         if results:
             results.write(named[path], row, prediction)
@@ -136,6 +146,8 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             f"decoding took {timing.decoding:.2f} s of threads beside it",
             file=sys.stderr,
         )
+    for line in counted_lines(differing, len(left)):
+        print(f"igd: {line}", file=sys.stderr)
     if tally.unreadable == tally.images:
         raise UserError(f"none of the {tally.images} images could be read")
     if results and not options.json:

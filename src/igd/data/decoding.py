@@ -29,7 +29,7 @@ NOT_PICTURES = (
 )
 # What a decoded image that had more than 8 bits says in its `info`.
 DEEP = "share of the range used"
-# What it was before it became RGB: Pillow's mode, its pages or frames, and whether it shows through.
+# What it was before it became RGB: Pillow's mode, its pages, and whether it is transparent.
 MODE, PAGES, TRANSPARENT = "mode of the file", "pages of the file", "transparent"
 
 Image.MAX_IMAGE_PIXELS = LARGEST

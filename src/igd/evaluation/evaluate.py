@@ -15,6 +15,7 @@ from igd.errors import UserError
 from igd.evaluation.confidence import Interval, ranking_intervals, rate_interval
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
 from igd.evaluation.summary import in_numbers
+from igd.inference.mismatch import counted_lines
 from igd.inference.predictor import Predictor
 from igd.progress import Progress
 
@@ -46,11 +47,13 @@ def evaluate(
     """Score every test image once; metrics of localisation come from those whose mask is known."""
     predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
     progress, source = progress or Progress(), as_source(samples)
+    differing: Counter[str] = Counter()
     for sample, prediction in zip(
         samples, detector.predictions(source, progress=progress), strict=True
     ):
         if isinstance(prediction, UserError):
             raise prediction
+        differing.update(prediction.mismatches)
         predicted.append(
             ScoredSample(
                 sample,
@@ -68,6 +71,8 @@ def evaluate(
             continue
         if mask is not None:
             pixels.add(prediction.map, mask)
+    for line in counted_lines(differing, len(samples)):
+        progress.say(line)
     unusable |= _missing_masks(samples)
     if unusable:
         progress.say(_told(unusable))

@@ -21,6 +21,7 @@ from igd.data.geometry import Geometry, check_large_enough
 from igd.data.sources import as_source
 from igd.errors import DamagedModel, UserError
 from igd.inference.conformal import Calibration
+from igd.inference.mismatch import mismatches
 from igd.progress import Progress
 
 PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
@@ -39,6 +40,8 @@ class Prediction:
     # What the score is made of: l_r and l_h, of the local scale at its worst patch.
     terms: dict[str, float]
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
+    # How it differs from the images that the model learnt from, and what of it was not read.
+    mismatches: tuple[str, ...] = ()
 
 
 class BatchScores(NamedTuple):
@@ -56,6 +59,7 @@ class DecodedImage(NamedTuple):
     size: tuple[int, int]  # width and height of the original
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took
+    mismatches: tuple[str, ...] = ()
 
 
 @dataclass
@@ -221,6 +225,7 @@ class Predictor(ABC):
                 map=self.geometry_.to_original(scores.map[number], *image.size),
                 terms={term: float(value[number]) for term, value in scores.terms.items()},
                 image=image.image,
+                mismatches=image.mismatches,
             )
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
@@ -232,7 +237,12 @@ class Predictor(ABC):
         it.
         """
         check_large_enough(name, image.size, self.smallest_side_)
-        return DecodedImage(self.square(image), image.size, image if keep_image else None)
+        return DecodedImage(
+            self.square(image),
+            image.size,
+            image if keep_image else None,
+            mismatches=mismatches(image, getattr(self, "provenance_", {})),
+        )
 
 
 def _decoded_or_refused(decoded: DecodedImage | Exception) -> DecodedImage | UserError:

@@ -24,6 +24,7 @@ from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.files.checkpoint import Checkpoint
 from igd.inference.conformal import Calibration, choose_rate
+from igd.inference.mismatch import record
 from igd.progress import Progress
 from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
@@ -234,6 +235,7 @@ def provenance(
         "measuring_images": len(unused),
         "calibration": "held out" if len(split.training) < len(images) else "cross-fitted",
         "skipped": images.skipped,
+        **record(images.sizes, images.modes),
         "backbone": backbone.backbone.name if backbone else "none",
         "weights": backbone.backbone.origin if backbone else "none",
     }

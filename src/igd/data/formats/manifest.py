@@ -59,9 +59,7 @@ def read_manifest(path: Path, root: Path | None = None) -> Dataset:
             continue
         image = _inside(row.get("path", ""), folder, place)
         mask = _inside(row["mask"], folder, place) if row.get("mask") else None
-        samples.append(
-            Sample(str(image.relative_to(folder)), image, kind, label, mask, split)
-        )
+        samples.append(Sample(str(image.relative_to(folder)), image, kind, label, mask, split))
     return Dataset(path.stem, samples, str(path), classes)
 
 
@@ -146,9 +144,7 @@ def _split(row: dict[str, str], place: str) -> Split | Literal["validation"]:
     )
 
 
-def _used_splits(
-    splits: list[Split | Literal["validation"]], path: Path
-) -> list[Split | None]:
+def _used_splits(splits: list[Split | Literal["validation"]], path: Path) -> list[Split | None]:
     """Validation images are for testing where there are no others, else for nothing."""
     count = Counter(splits)
     tested: Split | None = None if count["test"] else "test"
