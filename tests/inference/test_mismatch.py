@@ -89,3 +89,8 @@ def test_predict_counts_them_and_strict_refuses(
 def test_predictions_carry_them(fitted: IGD) -> None:
     assert fitted.predict(stripes(1)[0]).mismatches == ()
     assert fitted.predict(np.zeros((40, 40), dtype=np.uint8)).mismatches != ()
+
+
+@pytest.mark.parametrize("learnt", [[0, 0], "wide", [40], {"w": 3}, ["a", "b"]])
+def test_a_record_that_makes_no_sense_is_not_believed(learnt: object) -> None:
+    assert mismatches(Image.new("RGB", (40, 30)), {"image_size": learnt}) == ()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from igd.detector import IGD
     from igd.inference.predictor import Predictor
 
+NEAR = 0.75  # likeness of two flags from which one may have been meant for the other
 SUMMARY = ("summary", "at_promised_rates", "misses", "false_alarms")  # told in words
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -45,9 +46,9 @@ class Parser(argparse.ArgumentParser):
         """The flag that is nearest to one that there is not."""
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
         for word in unknown:
-            near = get_close_matches(word.partition("=")[0], flags, 1) if word[:1] == "-" else []
-            if near:
-                return f"; did you mean {near[0]}?"
+            if word.startswith("-"):
+                for near in get_close_matches(word.partition("=")[0], flags, 1, NEAR):
+                    return f"; did you mean {near}?"
         return ""
 
     def error(self, message: str) -> NoReturn:

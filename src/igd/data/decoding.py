@@ -32,6 +32,8 @@ DEEP = "share of the range used"
 # What it was before it became RGB: Pillow's mode, its pages, and whether it is transparent.
 MODE, PAGES, TRANSPARENT = "mode of the file", "pages of the file", "transparent"
 
+OPAQUE = (255, 255)  # lowest and highest value of a channel in which nothing is transparent
+
 Image.MAX_IMAGE_PIXELS = LARGEST
 
 
@@ -147,7 +149,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     converted = _of_any_depth(image)
     converted.info[MODE] = "L" if deep else image.mode
     if image.has_transparency_data:
-        converted.info[TRANSPARENT] = image.convert("RGBA").getextrema()[3][0] < 255
+        converted.info[TRANSPARENT] = image.convert("RGBA").getchannel("A").getextrema() != OPAQUE
     return converted
 
 

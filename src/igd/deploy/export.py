@@ -131,7 +131,7 @@ def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
 def describe(detector: IGD) -> dict[str, object]:
     """What a runtime must know beside the graph."""
     told = ("made_by", "made_at", "images", "calibration_images", "backbone", "fingerprint")
-    told += ("image_size", "image_mode")  # which files made since 0.2 have
+    learnt = ("image_size", "image_mode")  # which older files don't have
     return {
         "format": FORMAT,
         "exported_by": f"igd {__version__}",
@@ -143,7 +143,8 @@ def describe(detector: IGD) -> dict[str, object]:
         "false_alarm_rate": detector.false_alarm_rate_,
         "usual_heat": detector.background_level_,
         "provenance": {
-            name: detector.provenance_[name] for name in told if name in detector.provenance_
+            **{name: detector.provenance_[name] for name in told},
+            **{name: detector.provenance_.get(name) for name in learnt},
         },
     }
 

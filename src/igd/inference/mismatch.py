@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, TypeGuard
 
 from PIL import Image
 
@@ -55,10 +55,19 @@ def _other_mode(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
 
 
 def _other_size(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
-    learnt = provenance.get("image_size")
-    if learnt is None or [*image.size] == learnt:
+    learnt, told = provenance.get("image_size"), "size"
+    if not _is_size(learnt) or [*image.size] == learnt:
         return []
-    told, width, height = "size", *learnt
+    width, height = learnt
     if abs(image.width * height / (image.height * width) - 1) > ASPECT:
         told = "aspect ratio"
     return [f"of another {told} than the {width}x{height} that the model learnt from"]
+
+
+def _is_size(learnt: Any) -> TypeGuard[list[int]]:
+    """A model file may say anything."""
+    return (
+        isinstance(learnt, list)
+        and len(learnt) == 2
+        and all(isinstance(side, int) and side > 0 for side in learnt)
+    )

@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from igd.data.dataset import Dataset
 from igd.data.labels import read_labels
@@ -28,8 +28,9 @@ OTHER_NAMES = {  # of columns, as other programs call them
     "image": "path",
     "image_path": "path",
 }
-VALIDATION = "validation"
-SPLITS: dict[str | None, Split | Literal["validation"]] = {
+VALIDATION: Final = "validation"
+ListedSplit = Split | Literal["validation"]
+SPLITS: dict[str, ListedSplit] = {
     "train": "train",
     "training": "train",
     "test": "test",
@@ -133,7 +134,7 @@ def _text(value: Any, name: str, place: str) -> str:
     return value.strip()
 
 
-def _split(row: dict[str, str], place: str) -> Split | Literal["validation"]:
+def _split(row: dict[str, str], place: str) -> ListedSplit:
     split = row.get("split")
     if split is None and "label" not in row:
         return "train"  # a bare list of images, as a plain folder: normal, to learn from
@@ -144,14 +145,14 @@ def _split(row: dict[str, str], place: str) -> Split | Literal["validation"]:
     )
 
 
-def _used_splits(splits: list[Split | Literal["validation"]], path: Path) -> list[Split | None]:
+def _used_splits(splits: list[ListedSplit], path: Path) -> list[Split | None]:
     """Validation images are for testing where there are no others, else for nothing."""
     count = Counter(splits)
     tested: Split | None = None if count["test"] else "test"
     if count[VALIDATION]:
         use = "used for testing" if tested else "left out, as there are test images"
         _warn(f"{path}: {count[VALIDATION]} images of the split 'val' are {use}")
-    return [tested if split == VALIDATION else split for split in splits]
+    return [tested if split == "validation" else split for split in splits]
 
 
 def _mention_unknown(path: Path, rows: list[tuple[str, dict[str, str]]]) -> None:
