@@ -23,6 +23,7 @@ from igd.cli import (
     serve_command,
     train_command,
     verify_command,
+    watch_command,
     weights_command,
 )
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR, Parser
@@ -35,6 +36,7 @@ COMMANDS = (
     demo_command,
     train_command,
     predict_command,
+    watch_command,
     evaluate_command,
     audit_command,
     export_command,
@@ -50,6 +52,7 @@ EXAMPLES = """examples:
   igd demo                                        train, evaluate and report, on images of its own
   igd train parts/good -o parts.igd               learn from a folder of normal images
   igd predict parts.igd parts/new --out results/  score images, write anomaly maps
+  igd watch parts.igd incoming/ --out results/    score what arrives in a folder
   igd evaluate parts.igd bottle/ --report report.html
   igd audit parts/good                            which 'normal' images look least normal
   igd export parts.igd parts.onnx                 a model that runs without PyTorch

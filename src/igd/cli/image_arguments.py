@@ -16,9 +16,9 @@ MODELS = (".igd", ".onnx")
 FROM_INPUT = "-"  # paths come on standard input, a line each
 
 
-def image_paths(given: Sequence[str]) -> list[Path]:
+def image_paths(given: Sequence[str | Path]) -> list[Path]:
     """The files and folders that arguments name; a pattern stands for what it matches."""
-    return [path for each in given for path in _paths(each)]
+    return [path for each in given for path in _paths(str(each))]
 
 
 def _paths(given: str) -> list[Path]:

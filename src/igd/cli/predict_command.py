@@ -29,6 +29,7 @@ def add(commands: Any) -> None:
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument(
         "images",
+        type=Path,
         nargs="+",
         help="image files, folders of them, quoted patterns, or - for paths on standard input",
     )
