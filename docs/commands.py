@@ -19,7 +19,7 @@ OPENING = """# Commands
 Made from the parsers by `python docs/commands.py`; `igd COMMAND --help` says the same.
 
 Every command takes `--json` (machine-readable lines on standard output, nothing else there),
-`--quiet` (no progress bars) and `--verbose` (say where a failure happened and where the time went).
+`--quiet` (no progress) and `--verbose` (say where a failure happened and where the time went).
 
 Exit codes: 0 done, 1 failed, 2 the input is at fault, 130 stopped.
 """

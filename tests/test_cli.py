@@ -52,7 +52,8 @@ def test_train_predict_evaluate(
     )
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 20
-    assert all(line.keys() == {"path", "score", "p_value", "is_anomalous"} for line in lines)
+    expected = {"path", "score", "p_value", "is_anomalous", "regions", "error"}
+    assert all(line.keys() == expected for line in lines)
     rows = list(csv.DictReader((out / "scores.csv").open()))
     assert [float(row["score"]) for row in rows] == [line["score"] for line in lines]
     assert len(list(out.rglob("*.png"))) == 20
@@ -143,9 +144,12 @@ def test_a_truncated_image_is_skipped_or_refused(
     error = capsys.readouterr().err
     assert "left out" in error
     assert "003.png" in error
-    assert main(["predict", str(model), str(folder), "--json", "--quiet"]) == 0
+    assert main(["predict", str(model), str(folder), "--json", "--quiet"]) == 1
     captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 7
+    rows = [json.loads(line) for line in captured.out.splitlines()]
+    damaged = [row for row in rows if row["error"]]
+    assert (len(rows), [Path(row["path"]).name for row in damaged]) == (9, ["003.png", "text.png"])
+    assert all(row["score"] is row["is_anomalous"] is None for row in damaged)
     assert "003.png" in captured.err
     assert main(["predict", str(model), str(folder), "--json", "--quiet", "--strict"]) == 2
 
@@ -218,16 +222,16 @@ def test_help_does_not_import_torch() -> None:
 INTERRUPTED = """
 import os, signal, sys
 from igd.cli import main
-from igd.progress import TerminalProgress
+from igd.progress import LogProgress
 
-advance = TerminalProgress.advance
+advance = LogProgress.advance
 
-def interrupting(bar, **figures):
-    advance(bar, **figures)
-    if "training" in bar.bar.desc and bar.bar.n == 3:
+def interrupting(log, count=1, **figures):
+    advance(log, count, **figures)
+    if "training" in log.doing and log.done == 3:
         os.kill(os.getpid(), signal.SIGINT)
 
-TerminalProgress.advance = interrupting
+LogProgress.advance = interrupting
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -2,21 +2,24 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import spotted, stripes, write_images
-from sklearn.base import clone
+from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import estimator_checks
 
 from igd import IGD, Prediction
 from igd.errors import Interrupted, UserError
+from igd.method.objective import Objective
 from igd.pretraining import contrastive
 from igd.pretraining.contrastive import Contrast
+from igd.scales.recipes import find_recipe
 from igd.training.extract import Extraction
 
 
@@ -95,7 +98,7 @@ def test_predict_score_samples_and_decision_function_agree(fitted: IGD) -> None:
 
 
 def test_folder_file_list_and_array_agree(fitted: IGD, tmp_path: Path) -> None:
-    images = stripes(3, seed=8)
+    images = stripes(5, seed=8)
     folder = write_images(tmp_path / "new", images)
     expected = fitted.score_samples(images)
     np.testing.assert_array_equal(fitted.score_samples(folder), expected)
@@ -385,3 +388,31 @@ def test_another_rate_moves_the_threshold_of_a_fitted_detector(fitted: IGD) -> N
         detector.max_false_alarms = 0.001
     assert detector.max_false_alarms is None
     assert clone(detector).max_false_alarms is None
+
+
+def test_scikit_learns_labels_beside_the_rich_result(fitted: IGD) -> None:
+    images = np.concatenate([stripes(5, seed=31), spotted(stripes(5, seed=32))])
+    outliers = fitted.as_outlier_detector()
+    labels = outliers.predict(images)
+    assert labels.tolist() == [-1 if each.is_anomalous else 1 for each in fitted.predict(images)]
+    assert set(labels.tolist()) == {-1, 1}
+    np.testing.assert_allclose(
+        outliers.score_samples(images) - outliers.offset_, outliers.decision_function(images)
+    )
+    assert is_outlier_detector(outliers)
+    with pytest.raises(NotFittedError):
+        clone(outliers).predict(images)
+
+
+def test_fit_predict_and_values_as_parameters() -> None:
+    objective = Objective(rho=0.5, interpolation=False)
+    quick = replace(find_recipe("fast"), name="quick", combination="sum")
+    detector = IGD(recipe=quick, objective=objective, pretrain="scratch", steps=2, width=2)
+    with pytest.warns(UserWarning, match="model:"):
+        outliers = clone(detector.as_outlier_detector())
+        labels = outliers.fit_predict(stripes(40))
+    assert set(labels.tolist()) <= {-1, 1}
+    learnt = pickle.loads(pickle.dumps(outliers.detector_))  # noqa: S301 - as joblib does
+    assert learnt.fitted_.objective == learnt.objective == objective
+    assert learnt.fitted_.parameters["objective"] == "custom"
+    assert learnt.fitted_.parameters["recipe"] == learnt.recipe.name == "quick"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from igd.data.sources import as_source
@@ -20,7 +20,7 @@ from igd.persistence.model_file import from_bytes, read_model, to_bytes, write_m
 from igd.progress import Progress
 from igd.training.fit import fit
 from igd.training.fitted import FittedState
-from igd.training.parameters import Parameters
+from igd.training.parameters import OWN, Parameters
 from igd.training.recalibrate import recalibrate
 from igd.training.resume import Controls
 
@@ -127,6 +127,15 @@ class IGD(Predictor, Parameters, BaseEstimator):
         """How far each image is on the normal side of the threshold; below 0 it is anomalous."""
         return self.score_samples(X) + self.threshold_
 
+    def as_outlier_detector(self) -> OutlierDetector:
+        """The same detector under scikit-learn's contract, whose `predict` says +1 and -1: fitted
+        where this one is.
+        """
+        outliers = OutlierDetector(self)
+        if hasattr(self, "fitted_"):
+            outliers.detector_ = self
+        return outliers
+
     def save(self, path: str | Path) -> None:
         """Write the detector as one `.igd` file, whole or not at all."""
         self.check_ready()
@@ -142,6 +151,8 @@ class IGD(Predictor, Parameters, BaseEstimator):
             **{name: value for name, value in fitted.parameters.items() if name in known}
         )
         detector.scales = detector.scales and tuple(detector.scales)
+        if detector.objective == OWN:
+            detector.objective = fitted.objective
         detector.fitted_ = fitted
         return detector
 
@@ -167,8 +178,8 @@ class IGD(Predictor, Parameters, BaseEstimator):
     def identity_(self) -> dict[str, Any]:
         """What made a result: recipe, objective, scales, backbone, seed, version."""
         return {
-            "recipe": self.recipe,
-            "objective": self.objective if self.fitted_.trained else "none",
+            "recipe": self.fitted_.parameters["recipe"],
+            "objective": self.fitted_.parameters["objective"] if self.fitted_.trained else "none",
             "scales": [scale.settings.name for scale in self.fitted_.scales],
             "backbone": self.provenance_["backbone"],
             "seed": self.seed,
@@ -180,3 +191,41 @@ class IGD(Predictor, Parameters, BaseEstimator):
     smallest_side_ = property(lambda self: self.fitted_.smallest_side)
     calibration_ = property(lambda self: self.fitted_.calibration)
     provenance_ = property(lambda self: self.fitted_.provenance)
+
+
+class OutlierDetector(OutlierMixin, BaseEstimator):
+    """A detector for scikit-learn's pipelines, searches and scorers: `predict` gives 1 for normal
+    images and -1 for anomalous ones, `fit_predict` both steps.
+
+    A class of its own, and no argument of `IGD.predict`: those who call `predict` there pass
+    nothing but the images, and everybody else keeps scores, p-values and maps.
+    """
+
+    detector_: IGD
+
+    def __init__(self, detector: IGD | None = None) -> None:
+        self.detector = detector
+
+    def fit(self, X: Any, y: Any = None) -> OutlierDetector:
+        """Learn from normal images, as `IGD.fit` does; `y` is ignored."""
+        self.detector_ = clone(self.detector or IGD()).fit(X)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """1 for each normal image, -1 for each anomalous one."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """How far each image is on the normal side of the threshold; below 0 it is anomalous."""
+        check_is_fitted(self, "detector_")
+        return self.detector_.decision_function(X)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The opposite of each image's score."""
+        check_is_fitted(self, "detector_")
+        return self.detector_.score_samples(X)
+
+    @property
+    def offset_(self) -> float:
+        """What `decision_function` takes away from `score_samples`."""
+        return -self.detector_.threshold_

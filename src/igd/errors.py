@@ -23,6 +23,10 @@ class ModelWarning(UserWarning):
     """A model was read, but not all of it could be checked."""
 
 
+class DataWarning(UserWarning):
+    """Data were read, but not all of it could be used, or not as it may have been meant."""
+
+
 class Interrupted(Exception):
     """Stopped on request, between two steps; the message says how to go on."""
 

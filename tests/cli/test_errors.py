@@ -22,6 +22,9 @@ from igd.cli import main
         ),
         (["--loud", "train", "parts", "-o", "parts.igd"], "--loud (igd --help says more)"),
         (["xyzzy"], "invalid choice: 'xyzzy'"),
+        (["predict", "m.igd", "x", "--treshold=3"], "--treshold=3 (igd predict --help"),
+        (["predict", "m.igd", "x", "--overwite"], "--overwite; did you mean --overwrite?"),
+        (["evaluate", "m.igd", "x", "--raport", "r.html"], "did you mean --report?"),
     ],
 )
 def test_a_slip_of_the_hand_gets_one_line(

@@ -92,7 +92,7 @@ def test_names_that_are_no_text(
     for number, name in enumerate(names):
         Image.fromarray(stripes(1, seed=number)[0]).save(folder / os.fsdecode(name), "PNG")
     (folder / "bad\x1b[2J.png").write_bytes(b"nothing")
-    assert predict(model, folder) == 0
+    assert predict(model, folder, "--skip-unreadable") == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 4
     for text in (told.out, told.err):
@@ -101,11 +101,11 @@ def test_names_that_are_no_text(
     assert "caf\\xe9.png" in told.out
     for flags in ((), ("--format", "jsonl")):
         out = tmp_path / f"out{len(flags)}"
-        assert predict(model, folder, "--out", out, *flags) == 0
+        assert predict(model, folder, "--out", out, "--skip-unreadable", *flags) == 0
         assert len(list(out.rglob("*.png"))) == 4
     rows = list(csv.DictReader((tmp_path / "out0" / "scores.csv").open(newline="")))
     lines = (tmp_path / "out2" / "scores.jsonl").read_text().splitlines()
-    assert len(rows) == len(list(map(json.loads, lines))) == 4
+    assert len(rows) == len(list(map(json.loads, lines))) == 5
 
 
 def test_what_a_terminal_obeys_is_written_out() -> None:
@@ -114,13 +114,36 @@ def test_what_a_terminal_obeys_is_written_out() -> None:
     assert str(UserError("a\nb")) == "a\\nb"
 
 
-def test_most_images_left_out_is_a_failure(model: Path, tmp_path: Path) -> None:
-    folder = write_images(tmp_path / "in", stripes(2))
-    for number in range(2):
-        (folder / f"bad{number}.png").write_bytes(b"nothing")
-    assert predict(model, folder) == 0
-    (folder / "bad3.png").write_bytes(b"nothing")
-    assert predict(model, folder) == 1
+def test_an_unreadable_image_fails_the_call_unless_it_is_expected(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_images(tmp_path / "in", spotted(stripes(2)))
+    (folder / "bad.png").write_bytes(b"nothing")
+    for flags, code in (((), 1), (("--skip-unreadable",), 0), (("--strict",), 2)):
+        assert predict(model, folder, *flags) == code
+    assert capsys.readouterr().err.count("igd: 3 images: 2 alarms, 1 unreadable\n") == 2
+    assert predict(model, folder / "bad.png", "--skip-unreadable") == 2
+    assert "none of the 1 images could be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_an_unreadable_image_keeps_its_row_when_a_call_goes_on(
+    model: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images, flags = write_images(tmp_path / "in", spotted(stripes(4))), ("--format", kind)
+    (images / "001.png").write_bytes(b"nothing")
+    assert predict(model, images, "--out", tmp_path / "whole", *flags) == 1
+    whole = (tmp_path / "whole" / f"scores.{kind}").read_bytes()
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "igd: 4 images: 3 alarms, 1 unreadable"
+    for rows in range(1, 6):
+        out = tmp_path / f"out{rows}"
+        assert predict(model, images, "--out", out, *flags) == 1
+        table = out / f"scores.{kind}"
+        table.write_bytes(b"".join(whole.splitlines(keepends=True)[:rows]))
+        assert predict(model, images, "--out", out, *flags, "--resume") == 1
+        assert table.read_bytes() == whole
+        assert capsys.readouterr().err.splitlines()[-1] == told
 
 
 def test_one_odd_file_does_not_stop_the_others(
@@ -135,7 +158,7 @@ def test_one_odd_file_does_not_stop_the_others(
         return load(image, mode, *rest, **named)
 
     monkeypatch.setattr(Image.Image, "convert", failing)
-    assert predict(model, folder) == 0
+    assert predict(model, folder, "--skip-unreadable") == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 2
     assert told.err.count("can't be decoded (odd)") == 2

@@ -18,6 +18,8 @@ from igd import IGD
 from igd.cli import main
 from igd.data import decoding
 
+LAID = (("y", "height"), ("x", "width"))  # the sides of a box, in the order of an array's axes
+
 
 @pytest.fixture
 def model(fitted: IGD, tmp_path: Path) -> Path:
@@ -35,14 +37,19 @@ def predict(model: Path, images: Path, out: Path, *flags: str) -> int:
 
 
 def test_json_lines_hold_what_the_csv_holds(model: Path, parts: Path, tmp_path: Path) -> None:
+    (parts / "text.png").write_text("text")
     for kind in ("csv", "jsonl"):
-        assert predict(model, parts, tmp_path / kind, "--format", kind) == 0
+        assert predict(model, parts, tmp_path / kind, "--format", kind) == 1
     rows = list(csv.DictReader((tmp_path / "csv" / "scores.csv").open()))
     lines = [
         json.loads(line) for line in (tmp_path / "jsonl" / "scores.jsonl").read_text().splitlines()
     ]
-    assert [{name: str(value) for name, value in line.items()} for line in lines] == rows
-    assert len(rows) == 6
+    assert len(rows) == len(lines) == 7
+    for row, line in zip(rows, lines, strict=True):
+        assert row.keys() == line.keys()
+        assert json.loads(row.pop("regions")) == line.pop("regions")
+        assert row == {name: "" if value is None else str(value) for name, value in line.items()}
+    assert "not an image" in rows[-1]["error"]
 
 
 def test_raw_maps_are_the_predictions_maps(model: Path, parts: Path, tmp_path: Path) -> None:
@@ -57,6 +64,23 @@ def test_raw_maps_are_the_predictions_maps(model: Path, parts: Path, tmp_path: P
             np.testing.assert_allclose(
                 np.asarray(picture) / 65535, prediction.map, atol=0.51 / 65535
             )
+
+
+def test_regions_are_where_the_defects_are(
+    model: Path, parts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(model), str(parts), "--json", "--quiet"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for row, prediction in zip(rows, IGD.load(model).predict(parts), strict=True):
+        boxes = [
+            tuple(slice(each[at], each[at] + each[long]) for at, long in LAID)
+            for each in row["regions"]
+        ]
+        assert any(16 in range(40)[y] and 24 in range(40)[x] for y, x in boxes)
+        for box, region in zip(boxes, row["regions"], strict=True):
+            assert prediction.map[box].max() >= region["peak"] > 0
+            assert 0 < region["area"] <= region["width"] * region["height"]
+            assert 0 < region["p_value"] <= 1
 
 
 def test_raw_maps_need_a_folder(

@@ -10,7 +10,6 @@ from igd.data.sample import Sample
 from igd.errors import UserError
 
 IMAGE = np.zeros((9, 9), dtype=np.uint8)
-MASK = np.ones((9, 9), dtype=bool)
 LEARN, GOOD = Sample("train 0", IMAGE, split="train"), Sample("test 0", IMAGE)
 DENT = Sample("test 1", IMAGE, "dent", 1)
 
@@ -30,14 +29,6 @@ def test_the_same_image_twice() -> None:
         UserError, match=r"parts.npz: test 0 is in it 2 times; list every image once"
     ):
         made(LEARN, GOOD, replace(GOOD, split="train"))
-
-
-def test_a_mask_is_missing_beside_others_of_its_kind() -> None:
-    with pytest.raises(
-        UserError, match=r"test 1: has no mask, but 1 other images of kind 'dent' have one; add it"
-    ):
-        made(DENT, replace(DENT, identifier="test 2", mask=MASK))
-    made(DENT, replace(DENT, identifier="test 2", kind="scratch", mask=MASK))
 
 
 def test_empty_splits() -> None:

@@ -83,9 +83,9 @@ def test_finding(tmp_path: Path) -> None:
 
 def test_a_folder_of_scans_says_what_to_do(tmp_path: Path) -> None:
     for number in range(3):
-        (tmp_path / f"IM{number}.dcm").touch()
+        (tmp_path / f"IM{number}.nii").touch()
     with pytest.raises(
-        UserError, match=r"of 3 \.dcm files, choose which values become black and white"
+        UserError, match=r"of 3 \.nii files, choose which values become black and white"
     ):
         find_images(tmp_path)
 

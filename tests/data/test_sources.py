@@ -44,7 +44,7 @@ def test_grey_arrays_have_one_channel() -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (np.zeros((4, 9)), "reshape your data"),
+        (np.zeros(9), "reshape your data"),
         (np.zeros((4, 9, 9, 5)), "is not"),
         (np.full((4, 9, 9), 300.0), "between 0 and 1"),
         (np.full((4, 9, 9), np.nan), "NaN"),

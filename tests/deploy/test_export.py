@@ -348,3 +348,15 @@ def test_a_file_of_before_loads_with_a_note(small: tuple[Path, Path], tmp_path: 
     (tmp_path / "new.onnx").write_bytes(contents[: -len(with_checksum(b""))])
     with pytest.raises(UserError, match="its checksum is missing"):
         Runtime.load(tmp_path / "new.onnx")
+
+
+def test_an_exported_model_is_evaluated_from_the_command_line(
+    small: tuple[Path, Path], category: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for model in small:
+        assert main(["evaluate", str(model), str(category), "--json", "--quiet"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    ours, theirs = told
+    assert theirs["image_auroc"] == pytest.approx(ours["image_auroc"], abs=0.02)
+    assert (theirs["misses"], theirs["backbone"]) == (ours["misses"], ours["backbone"])

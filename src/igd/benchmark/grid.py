@@ -230,8 +230,8 @@ class PipeProgress(Progress):
         self.total, self.doing, self.done = total, doing, done
         self._send()
 
-    def advance(self, **figures: float) -> None:
-        self.done += 1
+    def advance(self, count: int = 1, **figures: float) -> None:
+        self.done += count
         if time.monotonic() > self.sent_at + 1:
             self._send()
 

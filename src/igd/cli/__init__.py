@@ -26,6 +26,7 @@ from igd.cli import (
     serve_command,
     train_command,
     verify_command,
+    watch_command,
     weights_command,
 )
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR, Parser
@@ -38,6 +39,7 @@ COMMANDS = (
     demo_command,
     train_command,
     predict_command,
+    watch_command,
     evaluate_command,
     compare_command,
     audit_command,
@@ -56,6 +58,7 @@ EXAMPLES = """examples:
   igd demo                                        train, evaluate and report, on images of its own
   igd train parts/good -o parts.igd               learn from a folder of normal images
   igd predict parts.igd parts/new --out results/  score images, write anomaly maps
+  igd watch parts.igd incoming/ --out results/    score what arrives in a folder
   igd evaluate parts.igd bottle/ --report report.html
   igd compare parts.igd parts-new.igd bottle/     two models on the same labelled images
   igd audit parts/good                            which 'normal' images look least normal
@@ -103,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"igd: error: this command needs the package {error.name}, which is not installed; "
             f"pip install igd-anomaly brings it (igd-anomaly-runtime only predicts and serves "
-            f"exported models)",
+            f"exported models, and igd-anomaly-runtime[evaluate] evaluates them)",
             file=sys.stderr,
         )
         return USER_ERROR

@@ -14,14 +14,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from igd.errors import ModelWarning, TrainingWarning, UserError
-from igd.progress import LineProgress, Progress, TerminalProgress
+from igd.errors import DataWarning, ModelWarning, TrainingWarning, UserError
+from igd.progress import LineProgress, LogProgress, Progress, TerminalProgress
 from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.data.dataset import Dataset
     from igd.inference.predictor import Predictor
 
+NEAR = 0.75  # likeness of two flags from which one may have been meant for the other
+SUMMARY = ("summary", "at_promised_rates", "misses", "false_alarms")  # told in words
 DONE, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -36,8 +38,17 @@ class Parser(argparse.ArgumentParser):
         """
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
         return known, unknown
+
+    def _meant(self, unknown: list[str]) -> str:
+        """The flag that is nearest to one that there is not."""
+        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        for word in unknown:
+            if word.startswith("-"):
+                for near in get_close_matches(word.partition("=")[0], flags, 1, NEAR):
+                    return f"; did you mean {near}?"
+        return ""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
@@ -63,7 +74,7 @@ def add_command(
         action="store_true",
         help="machine-readable lines on standard output, nothing else there",
     )
-    command.add_argument("--quiet", action="store_true", help="no progress bars")
+    command.add_argument("--quiet", action="store_true", help="no progress")
     command.add_argument(
         "--verbose",
         action="store_true",
@@ -114,8 +125,10 @@ def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
     from igd.training.parameters import check_seed
 
     check_seed(options.seed)
+    with warnings_as_lines():
+        dataset = read_dataset(options.images, root=options.root)
     return apply_protocols(
-        read_dataset(options.images, root=options.root),
+        dataset,
         normal_class=options.normal_class,
         fraction=fraction,
         contaminated=options.contamination or 0,
@@ -144,16 +157,20 @@ def labelled_set(options: argparse.Namespace, recorded: Any) -> Dataset:
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
-    return LineProgress() if options.quiet else TerminalProgress()
+    """Bars on a terminal, lines now and then in a log, nothing but messages with --quiet."""
+    if options.quiet:
+        return LineProgress()
+    return TerminalProgress() if sys.stderr.isatty() else LogProgress()
 
 
 def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     if options.json:
         print(json.dumps(metrics))
         return
+    print_summary(metrics)
     intervals = metrics.get("intervals_95", {})
     for name, value in metrics.items():
-        if value is intervals or value is None:
+        if value is None or name in ("intervals_95", *SUMMARY):
             continue
         shown = (
             f"{value:.4f}"
@@ -168,6 +185,20 @@ def print_metrics(options: argparse.Namespace, metrics: dict[str, Any]) -> None:
     missing = [name for name, value in metrics.items() if value is None]
     if missing:
         print(f"{'needs masks, or both kinds':<28}{', '.join(missing)}")
+
+
+def print_summary(metrics: dict[str, Any]) -> None:
+    """What matters first: misses and false alarms, what is wrong, and rates to choose from."""
+    from igd.evaluation.summary import as_table
+
+    for sentence in metrics["summary"]:
+        print(visible(sentence))
+    heading = ["promised", "threshold", "missed", "false alarms"]
+    table = as_table(metrics["at_promised_rates"], metrics["n_normal"], metrics["n_anomalous"])
+    print()
+    for row in (heading, *table):
+        print("".join(f"{cell:<14}" for cell in row).rstrip())
+    print()
 
 
 def checkpoint_beside(options: argparse.Namespace) -> Path:
@@ -214,5 +245,5 @@ def warnings_as_lines() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                if issubclass(warning.category, TrainingWarning | ModelWarning):
+                if issubclass(warning.category, TrainingWarning | ModelWarning | DataWarning):
                     print(f"igd: warning: {visible(warning.message)}", file=sys.stderr)

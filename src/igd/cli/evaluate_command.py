@@ -15,7 +15,9 @@ from igd.cli.common import (
     print_metrics,
     progress_of,
     use_rate,
+    warnings_as_lines,
 )
+from igd.cli.image_arguments import check_order
 
 
 def add(commands: Any) -> None:
@@ -26,7 +28,7 @@ def add(commands: Any) -> None:
         "measure on labelled images",
         "igd evaluate parts.igd bottle/ --report report.html",
     )
-    command.add_argument("model", type=Path, help="a model file")
+    command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument(
         "images",
         type=Path,
@@ -41,21 +43,21 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.detector import IGD
+    from igd.deploy.loading import load_predictor
     from igd.evaluation.evaluate import evaluate
-    from igd.evaluation.report import write_report
     from igd.files import check_writable
 
+    check_order(options.model, [options.images], "evaluate")
     if options.report:
         check_writable(options.report)
-    detector = IGD.load(options.model)
+    with warnings_as_lines():
+        detector = load_predictor(options.model)
+        dataset = labelled_set(options, detector.provenance_.get("protocols"))
     use_rate(options, detector)
-    evaluation = evaluate(
-        detector,
-        labelled_set(options, detector.provenance_.get("protocols")).test_samples(),
-        progress_of(options),
-    )
+    evaluation = evaluate(detector, dataset.test_samples(), progress_of(options))
     if options.report:
+        from igd.evaluation.report import write_report
+
         write_report(
             options.report,
             detector,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from igd.cli.common import DONE, add_command, add_rate_flag, progress_of, use_rate
+from igd.errors import UserError
 
 
 def add(commands: Any) -> None:
@@ -43,6 +44,11 @@ def run(options: argparse.Namespace) -> int:
     from igd.detector import IGD
     from igd.inference.predictor import stack
 
+    if options.output.suffix.lower() == ".igd" or options.model.suffix.lower() == ".onnx":
+        raise UserError(
+            f"{options.model} {options.output}: the .igd file comes first, the .onnx file to write "
+            f"second"
+        )
     detector = IGD.load(options.model)
     use_rate(options, detector)
     images = None

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from typing import TYPE_CHECKING, Any
+
+from igd.progress import LogProgress
 
 if TYPE_CHECKING:
     from igd.benchmark.grid import GridStatus
@@ -13,17 +16,24 @@ if TYPE_CHECKING:
 
 
 class GridBar:
-    """Shows how the grid is going: a bar on standard error, and a line for each run that failed."""
+    """Shows how the grid is going: a bar on a terminal, lines in a log, and one for each run that
+    failed.
+    """
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.json, self.quiet = options.json, options.quiet
+        self.logged, self.told = not sys.stderr.isatty(), time.monotonic()
 
     def __enter__(self) -> GridBar:
         from tqdm import tqdm
 
         form = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs [{elapsed}{postfix}]"
         self.bar = tqdm(
-            desc="benchmark", disable=self.quiet, dynamic_ncols=True, bar_format=form, mininterval=1
+            desc="benchmark",
+            disable=self.quiet or self.logged,
+            dynamic_ncols=True,
+            bar_format=form,
+            mininterval=1,
         )
         return self
 
@@ -36,6 +46,9 @@ class GridBar:
         self.bar.total, self.bar.n = status.total, status.done
         self.bar.set_postfix_str(left + "; ".join(status.at_work), refresh=False)
         self.bar.update(0)
+        if self.logged and not self.quiet and time.monotonic() - self.told > LogProgress.EVERY:
+            self.told = time.monotonic()
+            sys.stderr.write(f"igd: benchmark: {status.done} of {status.total} runs; {left}\n")
 
     def ended(self, record: Record) -> None:
         if record.error:

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,12 @@ from igd.cli.common import (
     use_rate,
     warnings_as_lines,
 )
+from igd.cli.image_arguments import check_order, image_paths
 from igd.errors import UserError
 from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.inference.predictor import Predictor
-
-MOST_LEFT_OUT = 0.5  # share of unreadable images with which a call still counts as done
 
 
 def add(commands: Any) -> None:
@@ -35,7 +35,12 @@ def add(commands: Any) -> None:
         commands, "predict", run, "score images", "igd predict parts.igd parts/new --out results/"
     )
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
-    command.add_argument("images", type=Path, nargs="+", help="image files or folders of them")
+    command.add_argument(
+        "images",
+        type=Path,
+        nargs="+",
+        help="image files, folders of them, quoted patterns, or - for paths on standard input",
+    )
     add_rate_flag(command)
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
     command.add_argument(
@@ -58,7 +63,20 @@ def add(commands: Any) -> None:
         help="go on where an earlier call with the same --out ended",
     )
     command.add_argument(
-        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
+        "--overwrite",
+        action="store_true",
+        help="replace the scores of an earlier call with the same --out",
+    )
+    command.add_argument(
+        "--skip-unreadable",
+        action="store_true",
+        help="exit with 0 where some images can't be read (their rows say so in any case)",
+    )
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="stop at the first image that can't be read, differs in colour mode, size or aspect "
+        "ratio from those the model learnt from, is transparent or has further pages",
     )
 
 
@@ -68,12 +86,16 @@ def run(options: argparse.Namespace) -> int:
 
     if options.resume and not options.out:
         raise UserError("--resume goes on with the scores of a folder; add --out FOLDER")
+    if options.overwrite and options.resume:
+        raise UserError("--overwrite starts anew and --resume goes on; give one of them")
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    images = image_paths(options.images)
+    check_order(options.model, images, "predict")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
     use_rate(options, predictor)
-    named = _named(options.images, options.out)
+    named = _named(images, options.out)
     if not options.out:
         return _predict(options, predictor, named)
     with locked(make_folder(options.out) / "scores", "writing to"):
@@ -81,12 +103,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
-    from igd.evaluation.results import Results, as_written
+    from igd.evaluation.results import Results, Tally, as_row, as_written
     from igd.inference.drift import DriftMonitor
+    from igd.inference.mismatch import counted_lines
     from igd.inference.predictor import Prediction, Timing
 
     drift = DriftMonitor(predictor.calibration_)
-    paths, results = list(named), None
+    paths, results, done = list(named), None, set[int]()
     if options.out:
         model = hashlib.sha256(options.model.read_bytes()).hexdigest()
         results = Results(
@@ -96,27 +119,34 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             options.maps,
             made_from={"model": model, "max_false_alarms": predictor.false_alarm_rate_},
             resume=options.resume,
+            overwrite=options.overwrite,
         )
-        paths = [path for path in paths if as_written(str(path)) not in results.done]
-    failures, timing, started = 0, Timing(), time.perf_counter()
+        done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
+    tally = results.tally if results else Tally()
+    timing, started, differing = Timing(), time.perf_counter(), Counter[str]()
     predictions = predictor.predictions(
-        paths, progress=progress_of(options), timing=timing, keep_images=bool(results)
+        paths, progress=progress_of(options), timing=timing, keep_images=bool(results), skip=done
     )
-    for path, prediction in zip(paths, predictions, strict=True):
-        if not isinstance(prediction, Prediction):
+    left = [path for n, path in enumerate(paths) if n not in done]
+    for path, prediction in zip(left, predictions, strict=True):
+        if isinstance(prediction, UserError):
             if options.strict:
                 raise prediction
-            failures += 1
-            print(f"igd: left out: {visible(prediction)}", file=sys.stderr)
-            continue
-        drift.update(prediction.score, prediction.is_anomalous)
-        row = {name: getattr(prediction, name) for name in ("score", "p_value", "is_anomalous")}
-        row = {"path": str(path), **row}
+        else:
+            drift.update(prediction.score, prediction.is_anomalous)
+            differing.update(prediction.mismatches)
+            if options.strict and prediction.mismatches:
+                raise UserError(f"{path}: is {prediction.mismatches[0]} (--strict)")
+        row = as_row(str(path), prediction, predictor)
         if results:
             results.write(named[path], row, prediction)
+        else:
+            tally.add(row)
         if options.json:
             print(json.dumps(row), flush=True)
-        elif not results:
+        if not isinstance(prediction, Prediction):
+            print(f"igd: unreadable: {visible(prediction)}", file=sys.stderr)
+        elif not options.json and not results:
             verdict = "ANOMALOUS" if prediction.is_anomalous else "normal"
             print(
                 f"{verdict:<9}  score {prediction.score:.4f}  p {prediction.p_value:.4f}  "
@@ -127,21 +157,19 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
         print(f"igd: {drift.notice}", file=sys.stderr)
     if options.verbose:
         print(
-            f"igd: {len(paths)} images in {time.perf_counter() - started:.2f} s: "
+            f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "
             f"{timing.model:.2f} s in the model; "
             f"decoding took {timing.decoding:.2f} s of threads beside it",
             file=sys.stderr,
         )
-    if paths and failures == len(paths):
-        raise UserError(f"none of the {len(paths)} images could be read")
+    for line in counted_lines(differing, len(left)):
+        print(f"igd: {line}", file=sys.stderr)
+    if tally.unreadable == tally.images:
+        raise UserError(f"none of the {tally.images} images could be read")
     if results and not options.json:
-        print(
-            f"{visible(options.out)}: scores.{options.format} and anomaly maps of "
-            f"{len(named) - failures} images"
-        )
-    if failures:
-        print(f"igd: left out {failures} of {len(paths)} images", file=sys.stderr)
-    return FAILED if failures > MOST_LEFT_OUT * len(paths) else DONE
+        print(f"{visible(options.out)}: scores.{options.format} and anomaly maps")
+    print(f"igd: {tally}", file=sys.stderr)
+    return FAILED if tally.unreadable and not options.skip_unreadable else DONE
 
 
 def _named(given: Sequence[Path], out: Path | None) -> dict[Path, str]:

@@ -18,6 +18,8 @@ from igd.cli.common import (
     training_set,
     warnings_as_lines,
 )
+from igd.cli.image_arguments import MODELS
+from igd.errors import UserError
 from igd.text import visible
 from igd.training.parameters import Parameters
 
@@ -60,6 +62,11 @@ def run(options: argparse.Namespace) -> int:
     from igd.detector import IGD
     from igd.files import check_writable, locked
 
+    if options.images.suffix.lower() in MODELS:
+        raise UserError(
+            f"{options.images}: is a model; igd train takes normal images, and -o names the model "
+            f"to write"
+        )
     check_writable(options.output)
     target, detector = options.output, IGD(**parameters_of(options))
     with locked(target, "training"):

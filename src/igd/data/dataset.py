@@ -38,7 +38,6 @@ class Dataset:
 
     def __post_init__(self) -> None:
         _check_unique(self)
-        _check_masks(self)
 
     @property
     def train(self) -> list[Sample]:
@@ -119,18 +118,3 @@ def _check_unique(dataset: Dataset) -> None:
             f"{dataset.described}: {identifier} is in it {times} times; list every image once, in "
             f"one split"
         )
-
-
-def _check_masks(dataset: Dataset) -> None:
-    """Within a kind of defect, either every test image has a mask or none has: a lost mask would
-    count as unknown.
-    """
-    anomalous = [sample for sample in dataset.test if sample.label]
-    masked = Counter(sample.kind for sample in anomalous if sample.mask is not None)
-    for sample in anomalous:
-        if sample.mask is None and masked[sample.kind]:
-            raise UserError(
-                f"{sample.identifier}: has no mask, but {masked[sample.kind]} other images of "
-                f"kind {sample.kind!r} have one; "
-                "add it, or take away the masks of all of this kind"
-            )

@@ -14,15 +14,14 @@ from igd.data import decoder_messages
 from igd.data.integrity import check_opened, checked
 from igd.errors import UserError
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+DICOM = (".dcm", ".dicom")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", *DICOM)
 # Pixels; a picture that claims more is more likely an attack than a photograph.
 LARGEST = 100_000_000
 LARGEST_FILE = 1_000_000_000  # bytes
 FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")  # Pillow's names of what these suffixes hold
 # Of scanners and cameras: values, not colours.
 NOT_PICTURES = (
-    ".dcm",
-    ".dicom",
     ".nii",
     ".mha",
     ".nrrd",
@@ -31,6 +30,10 @@ NOT_PICTURES = (
 )
 # What a decoded image that had more than 8 bits says in its `info`.
 DEEP = "share of the range used"
+# What it was before it became RGB: Pillow's mode, its pages, and whether it is transparent.
+MODE, PAGES, TRANSPARENT = "mode of the file", "pages of the file", "transparent"
+
+OPAQUE = (255, 255)  # lowest and highest value of a channel in which nothing is transparent
 
 Image.MAX_IMAGE_PIXELS = LARGEST
 decoder_messages.silence()
@@ -70,6 +73,10 @@ def find_images(folder: Path) -> list[Path]:
 
 def read_image(path: str | Path) -> Image.Image:
     """Decode a file to 8-bit RGB, upright as its EXIF tag says."""
+    if Path(path).suffix.lower() in DICOM:
+        from igd.data.formats.dicom import read_dicom
+
+        return read_dicom(Path(path))
     return decode_image(Path(path), str(path), LARGEST)
 
 
@@ -118,7 +125,11 @@ def _decoded(
                 f"{name}: {opened.width}x{opened.height} pixels are more than {largest:,}"
             )
         check_opened(opened, contents)
-        return to_rgb(ImageOps.exif_transpose(opened))
+        pages = getattr(opened, "n_frames", 1)
+        opened.seek(0)
+        decoded = to_rgb(ImageOps.exif_transpose(opened))
+        decoded.info[PAGES] = pages
+        return decoded
 
 
 def claimed_pixels(file: Path | BinaryIO, formats: tuple[str, ...] | None = None) -> int:
@@ -136,6 +147,15 @@ def to_rgb(image: Image.Image) -> Image.Image:
     """8-bit RGB of any mode. What a value means depends on the file's type, never on the other
     pixels of the image.
     """
+    deep = image.mode.startswith("I") or image.mode == "F"
+    converted = _of_any_depth(image)
+    converted.info[MODE] = "L" if deep else image.mode
+    if image.has_transparency_data:
+        converted.info[TRANSPARENT] = image.convert("RGBA").getchannel("A").getextrema() != OPAQUE
+    return converted
+
+
+def _of_any_depth(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # I;16, or I: what older versions of Pillow make of a 16-bit PNG
         return _scaled(image, 65535)
     if image.mode == "F":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from igd.cpu import in_parallel
-from igd.data.decoding import DEEP, UnreadableImage
+from igd.data.decoding import DEEP, MODE, UnreadableImage
 from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, Source
 from igd.data.store import HELD, Pixels, Selection, keep_pixels
@@ -32,6 +32,7 @@ class ImageSet:
     names: list[str]
     sizes: list[tuple[int, int]]  # width and height of each original
     skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
+    modes: list[str] = field(default_factory=list)  # of each original, as Pillow calls them
 
     def __len__(self) -> int:
         return len(self.names)
@@ -61,6 +62,7 @@ def decode(
     names: list[str] = []
     sizes: list[tuple[int, int]] = []
     skipped: list[str] = []
+    modes: list[str] = []
     used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
@@ -72,7 +74,8 @@ def decode(
                     raise decoded
                 skipped.append(str(decoded))
                 continue
-            square, size, share = decoded
+            square, size, share, mode = decoded
+            modes.append(mode)
             names.append(name)
             sizes.append(size)
             used.extend(() if share is None else (share,))
@@ -87,7 +90,7 @@ def decode(
     for message in skipped:
         progress.say(f"left out: {message}")
     _warn_of_depth(used, len(names), source, progress)
-    return ImageSet(pixels, names, sizes, skipped)
+    return ImageSet(pixels, names, sizes, skipped, modes)
 
 
 def _warn_of_depth(used: list[float], count: int, source: Source, progress: Progress) -> None:
@@ -113,7 +116,8 @@ def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
             image = source.read(number)
         except UnreadableImage as error:
             return error
-        return geometry.to_square(image), image.size, image.info.get(DEEP)
+        mode = image.info.get(MODE, image.mode)
+        return geometry.to_square(image), image.size, image.info.get(DEEP), mode
 
     squares = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)
     yield from zip(source.names, squares, strict=True)

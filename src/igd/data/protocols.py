@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from igd.data.dataset import Dataset, Step
 from igd.data.sample import Sample
 from igd.errors import UserError
-from igd.rng import generator
 
 ONE_CLASS, FRACTION, CONTAMINATION = "one-class", "fraction", "contamination"
 
@@ -152,5 +149,9 @@ def _steps(recorded: Any) -> list[Step]:
 
 def _draw(samples: list[Sample], share: float, seed: int, purpose: str) -> set[str]:
     """The identifiers of a share of the samples, at least one; larger shares hold smaller ones."""
+    import torch  # here, so that evaluating an exported model does without it
+
+    from igd.rng import generator
+
     order = torch.randperm(len(samples), generator=generator(seed, purpose)).tolist()
     return {samples[number].identifier for number in order[: max(1, round(share * len(samples)))]}

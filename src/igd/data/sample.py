@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.data.decoding import claimed_pixels, read_image
+from igd.data.decoding import UnreadableImage, claimed_pixels, read_image
 from igd.errors import UserError
 
 Split = Literal["train", "test"]
 NORMAL = "good"  # the kind of a normal image
+
+
+class UnusableMask(UserError):
+    """A mask that says nothing about where the defect of its image is."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,7 @@ class Sample:
                 f"be of one size"
             )
         if not mask.any():
-            raise UserError(
-                f"{name}: the mask of an anomalous image marks no pixel; draw it, or delete it"
-            )
+            raise UnusableMask(f"{name}: marks no pixel")
         return mask
 
 
@@ -67,5 +69,8 @@ def _read_mask(path: Path) -> NDArray[np.bool_]:
     that are light.
     """
     black = 127 if path.suffix.lower() in (".jpg", ".jpeg") else 0
-    marked: NDArray[np.bool_] = np.asarray(read_image(path).convert("L")) > black
+    try:
+        marked: NDArray[np.bool_] = np.asarray(read_image(path).convert("L")) > black
+    except UnreadableImage as error:
+        raise UnusableMask(str(error)) from None
     return marked

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
+from igd.data.arrays import (
+    batched,
+    check_image_arrays,
+    images_of,
+    is_array,
+    is_tensor,
+    to_image,
+)
 from igd.data.dataset import Dataset
-from igd.data.decoding import LARGEST, claimed_pixels, find_images, read_image
+from igd.data.decoding import (
+    LARGEST,
+    claimed_pixels,
+    decode_image,
+    find_images,
+    read_image,
+    to_rgb,
+)
 from igd.data.sample import Sample
 from igd.errors import UserError
 
@@ -29,13 +44,15 @@ class Source:
     # What was done to the data set they come from.
     protocols: list[dict[str, Any]] = field(default_factory=list)
     pixels: Callable[[int], int] = lambda _: 0  # how many one has, before it is decoded
+    single: bool = False  # one image was given, not a list with one in it
 
     def __len__(self) -> int:
         return len(self.names)
 
 
 def as_source(images: Any) -> Source:
-    """A folder, a file, a list of files, arrays or samples, an array (n, h, w[, 3]), or a data
+    """Images from whatever people have: a folder, a file, arrays, tensors, PIL images, encoded
+    bytes, open files, samples, lists or generators of them, a data loader's batches, or a data
     set's training images.
     """
     if isinstance(images, Source):
@@ -45,22 +62,76 @@ def as_source(images: Any) -> Source:
             images.training_samples(), images.described, [step.to_json() for step in images.steps]
         )
     if isinstance(images, str | Path):
-        return _files(find_images(Path(images)), str(images))
-    if isinstance(images, np.ndarray):
-        return _arrays(images, "the array")
-    if isinstance(images, Iterable):
-        listed = list(images)
-        if listed and all(isinstance(item, str | Path) for item in listed):
-            return _files([Path(item) for item in listed], "the list of files")
-        if listed and all(isinstance(item, Sample) for item in listed):
-            return _samples(listed, "the list of samples", [])
-        if all(isinstance(item, np.ndarray) for item in listed):
-            return _arrays(listed, "the list of arrays")
-    raise UserError(
-        f"images of type {type(images).__name__} can't be read; "
-        "give a folder, a list of files, or an array of shape (n, height, width) or (n, height, "
-        "width, 3)"
+        found = _files(find_images(Path(images)), str(images))
+        return replace(found, single=Path(images).is_file())
+    if is_array(images):
+        what = "the tensor" if is_tensor(images) else "the array"
+        arrays, single = images_of(images, what)
+        return replace(_arrays(arrays, what), single=single)
+    if _is_picture(images):
+        return replace(_pictures([images]), single=True)
+    if isinstance(images, Iterable) and not isinstance(images, dict):
+        return _listed(list(images), type(images).__name__)
+    raise _unknown(type(images).__name__)
+
+
+def _listed(listed: list[Any], kind: str) -> Source:
+    """The images of a list, a generator or a data loader: all of one kind."""
+    listed = [_without_label(item) for item in listed]
+    if listed and all(isinstance(item, str | Path) for item in listed):
+        return _files([Path(item) for item in listed], "the list of files")
+    if listed and all(isinstance(item, Sample) for item in listed):
+        return _samples(listed, "the list of samples", [])
+    if all(is_array(item) for item in listed):
+        return _arrays(batched(listed, "the list of arrays"), "the list of arrays")
+    if all(_is_picture(item) for item in listed):
+        return _pictures(listed)
+    kinds = sorted({type(item).__name__ for item in listed})
+    raise _unknown(f"{kind} of {' and '.join(kinds)}")
+
+
+def _without_label(item: Any) -> Any:
+    """Of what a data loader gives, (images, labels) or a mapping with `image`, the images."""
+    if isinstance(item, tuple | list) and item and is_array(item[0]):
+        return item[0]
+    if isinstance(item, dict) and "image" in item:
+        return item["image"]
+    return item
+
+
+def _is_picture(item: Any) -> bool:
+    """A PIL image, the bytes of an image file, or such a file, open."""
+    return isinstance(item, Image.Image | bytes | bytearray) or hasattr(item, "read")
+
+
+def _unknown(kind: str) -> UserError:
+    return UserError(
+        f"images of type {kind} can't be read; give a folder, a list of files, PIL images, encoded "
+        "bytes, or an array of shape (n, height, width) or (n, height, width, 3)"
     )
+
+
+def _pictures(items: list[Any]) -> Source:
+    """PIL images and encoded ones, as the files that hold them would be read."""
+    held = [item.read() if hasattr(item, "read") else item for item in items]
+    names = [str(getattr(item, "filename", "") or getattr(item, "name", "")) for item in items]
+    names = [name or str(number) for number, name in enumerate(names)]
+
+    def read(number: int) -> Image.Image:
+        item = held[number]
+        if isinstance(item, Image.Image):
+            return to_rgb(ImageOps.exif_transpose(item))
+        if not isinstance(item, bytes | bytearray):
+            raise UserError(f"{names[number]}: open the file in binary mode ('rb')")
+        return decode_image(io.BytesIO(item), names[number], LARGEST)
+
+    def pixels(number: int) -> int:
+        item = held[number]
+        if isinstance(item, Image.Image):
+            return item.width * item.height
+        return claimed_pixels(io.BytesIO(item)) if isinstance(item, bytes | bytearray) else 0
+
+    return Source(names, read, "the list of images", pixels=pixels)
 
 
 def _files(paths: list[Path], described: str) -> Source:
@@ -82,58 +153,12 @@ def _samples(samples: list[Sample], described: str, protocols: list[dict[str, An
     )
 
 
-def _arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> Source:
+def _arrays(arrays: list[NDArray[Any]], described: str) -> Source:
     check_image_arrays(arrays, described)
     names = [str(number) for number in range(len(arrays))]
     return Source(
         names,
-        lambda n: Image.fromarray(to_bytes(arrays[n], described)),
+        lambda n: to_image(arrays[n], described),
         described,
         pixels=lambda n: arrays[n].shape[0] * arrays[n].shape[1],
     )
-
-
-def check_image_arrays(arrays: Sequence[NDArray[Any]] | NDArray[Any], described: str) -> None:
-    """Refuse what does not have the shape of images, or is partly grey and partly in colour."""
-    if isinstance(arrays, np.ndarray) and arrays.ndim not in (3, 4):
-        raise UserError(
-            f"{described}: shape {arrays.shape} is not (n, height, width) or (n, height, width, "
-            f"3); "
-            "reshape your data to images"
-        )
-    for array in arrays:
-        if (
-            array.ndim not in (2, 3)
-            or (array.ndim == 3 and array.shape[2] not in (1, 3))
-            or 0 in array.shape
-        ):
-            raise UserError(
-                f"{described}: an image of shape {array.shape} is not (height, width) or (height, "
-                f"width, 3)"
-            )
-        if array.shape[0] * array.shape[1] > LARGEST:
-            raise UserError(
-                f"{described}: an image of {array.shape[1]}x{array.shape[0]} pixels; at most "
-                f"{LARGEST:,} are read; cut it into parts"
-            )
-    if len({array.ndim == 3 and array.shape[2] == 3 for array in arrays}) > 1:
-        raise UserError(f"{described}: holds grey and colour images; convert them all to one kind")
-
-
-def to_bytes(array: NDArray[Any], described: str) -> NDArray[np.uint8]:
-    """8-bit pixels of an array that is 8-bit already, or of floats between 0 and 1."""
-    if array.ndim == 3 and array.shape[2] == 1:
-        array = array[:, :, 0]
-    if array.dtype == np.uint8:
-        return array
-    if array.dtype.kind not in "bf":
-        raise UserError(
-            f"{described}: pixels of type {array.dtype} are ambiguous; convert them to uint8"
-        )
-    if not np.isfinite(array).all():
-        raise UserError(f"{described}: holds NaN or infinity; every pixel must be a number")
-    if array.min() < 0 or array.max() > 1:
-        raise UserError(
-            f"{described}: floats must lie between 0 and 1, not {array.min():g} and {array.max():g}"
-        )
-    return (array * 255.0).round().astype(np.uint8)

@@ -134,6 +134,7 @@ def describe(detector: IGD) -> dict[str, object]:
     told = ("made_by", "made_at", "images", "calibration_images", "backbone", "fingerprint")
     backbone = detector.fitted_.backbone
     attribution = backbone.backbone.attribution if backbone else None
+    learnt = ("image_size", "image_mode")  # which older files don't have
     return {
         "format": FORMAT,
         "exported_by": f"igd {__version__}",
@@ -145,10 +146,13 @@ def describe(detector: IGD) -> dict[str, object]:
         "false_alarm_rate": detector.false_alarm_rate_,
         "usual_heat": detector.background_level_,
         "attribution": attribution and asdict(attribution),
-        "provenance": {name: detector.provenance_[name] for name in told},
         "identity": detector.identity_,
         "calibration": _without_source(record_of(detector.provenance_, detector.calibration_)),
         "history": [_without_source(each) for each in detector.fitted_.former],
+        "provenance": {
+            **{name: detector.provenance_[name] for name in told},
+            **{name: detector.provenance_.get(name) for name in learnt},
+        },
     }
 
 

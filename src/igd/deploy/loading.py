@@ -15,7 +15,16 @@ def load_predictor(path: Path) -> Predictor:
         from igd.inference.runtime import Runtime
 
         return Runtime.load(path)
-    from igd.detector import IGD
+    try:
+        from igd.detector import IGD
+    except ModuleNotFoundError as error:
+        if (error.name or "igd").partition(".")[0] == "igd":
+            raise
+        raise UserError(
+            f"{path}: an .igd file needs the package {error.name}, which is not installed; "
+            f"pip install igd-anomaly, or export it on a machine that has it: igd export {path} "
+            f"{path.with_suffix('.onnx')}"
+        ) from None
 
     return IGD.load(path)
 

@@ -3,6 +3,7 @@
 metrics     image and pixel metrics: AUROC, average precision, F1, accuracy at 0.5, AUPRO
 confidence  how sure a metric is
 evaluate    a detector on labelled test images
+summary     what it means in words: misses, false alarms, rates to choose from
 results     what `predict` writes
 audit       which training images look least normal to models that did not train on them
 latents     where test images lie in a model's latent space

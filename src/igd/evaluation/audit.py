@@ -176,8 +176,8 @@ class _InFold(Progress):
     def start(self, total: int, doing: str, done: int = 0) -> None:
         self.progress.start(total, f"{self.fold} {doing}", done)
 
-    def advance(self, **figures: float) -> None:
-        self.progress.advance(**figures)
+    def advance(self, count: int = 1, **figures: float) -> None:
+        self.progress.advance(count, **figures)
 
     def finish(self) -> None:
         self.progress.finish()

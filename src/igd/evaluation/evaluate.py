@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from igd.data.sample import Sample
+from igd.data.sample import Sample, UnusableMask
 from igd.data.sources import as_source
 from igd.errors import UserError
 from igd.evaluation.confidence import Interval, ranking_intervals, rate_interval
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
+from igd.evaluation.summary import in_numbers
+from igd.inference.mismatch import counted_lines
 from igd.inference.predictor import Predictor
 from igd.progress import Progress
+
+NAMED = 3  # masks that can't be used, and are named
 
 
 @dataclass(frozen=True)
@@ -40,13 +45,15 @@ def evaluate(
     detector: Predictor, samples: list[Sample], progress: Progress | None = None
 ) -> Evaluation:
     """Score every test image once; metrics of localisation come from those whose mask is known."""
-    predicted, pixels = [], PixelMetrics()
-    source = as_source(samples)
+    predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
+    progress, source = progress or Progress(), as_source(samples)
+    differing: Counter[str] = Counter()
     for sample, prediction in zip(
         samples, detector.predictions(source, progress=progress), strict=True
     ):
         if isinstance(prediction, UserError):
             raise prediction
+        differing.update(prediction.mismatches)
         predicted.append(
             ScoredSample(
                 sample,
@@ -57,9 +64,18 @@ def evaluate(
             )
         )
         height, width = prediction.map.shape
-        mask = sample.read_mask((width, height))
+        try:
+            mask = sample.read_mask((width, height))
+        except UnusableMask as error:
+            unusable[sample.identifier] = str(error)
+            continue
         if mask is not None:
             pixels.add(prediction.map, mask)
+    for line in counted_lines(differing, len(samples)):
+        progress.say(line)
+    unusable |= _missing_masks(samples)
+    if unusable:
+        progress.say(_told(unusable))
     labels = np.array([each.sample.label for each in predicted])
     scores = np.array([each.score for each in predicted])
     metrics = {
@@ -67,12 +83,37 @@ def evaluate(
         **pixels.results(),
         "n_normal": int((labels == 0).sum()),
         "n_anomalous": int(labels.sum()),
-        "n_masks": sum(sample.mask is not None for sample in samples),
+        "n_masks": sum(
+            sample.mask is not None and sample.identifier not in unusable for sample in samples
+        ),
         "promised_false_alarm_rate": detector.false_alarm_rate_,
         "intervals_95": _intervals(labels, scores, detector.threshold_),
+        **in_numbers(labels, scores, detector.calibration_),
     }
     reason = why_undefined(labels)
     return Evaluation(metrics if reason is None else {**metrics, "undefined": reason}, predicted)
+
+
+def _missing_masks(samples: list[Sample]) -> dict[str, str]:
+    """Anomalous images without a mask where others of their kind have one, and what to say."""
+    anomalous = [sample for sample in samples if sample.label]
+    masked = Counter(sample.kind for sample in anomalous if sample.mask is not None)
+    return {
+        sample.identifier: f"{sample.identifier}: has none, {masked[sample.kind]} others of kind "
+        f"{sample.kind!r} do"
+        for sample in anomalous
+        if sample.mask is None and masked[sample.kind]
+    }
+
+
+def _told(unusable: dict[str, str]) -> str:
+    """One line about all images whose defects may be anywhere."""
+    listed = list(unusable.values())
+    more = f"; and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+    return (
+        f"{len(listed)} mask{'s are' if len(listed) > 1 else ' is'} missing or can't be used, and "
+        f"pixel metrics leave the image out: {'; '.join(listed[:NAMED])}{more}"
+    )
 
 
 def _intervals(labels: NDArray[np.int64], scores: Floats, threshold: float) -> dict[str, Interval]:

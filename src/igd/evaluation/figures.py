@@ -156,6 +156,26 @@ def lines(
     return to_svg(axes, description)
 
 
+def rates(
+    promised: Sequence[float], shares: dict[str, list[float]], x_label: str, description: str
+) -> str:
+    """Shares of images over promised rates, and the diagonal on which a promise is just kept."""
+    axes = new_axes(x_label, "share of images", (0, promised[-1]), (0, 1))
+    end = min(1, promised[-1])
+    axes.plot([0, end], [0, end], color=PALETTE["rule"], linewidth=LINE, linestyle=(0, (2, 2)))
+    for colour, values in zip("ab", shares.values(), strict=False):
+        axes.plot(
+            promised,
+            values,
+            color=PALETTE[colour],
+            linewidth=LINE,
+            drawstyle="steps-post",
+            clip_on=False,
+        )
+    legend(axes, list(shares), "upper right")
+    return to_svg(axes, description)
+
+
 def histogram(
     groups: dict[str, NDArray[np.float64]],
     threshold: float,

@@ -32,8 +32,8 @@ def image_metrics(
         "image_auroc": float(roc_auc_score(labels, scores)) if both else None,
         "average_precision": float(average_precision_score(labels, scores)) if both else None,
         "accuracy_at_half": float(((scores > 0.5) == anomalous).mean()),
-        "f1_best": _best_f1(labels, scores) if both else None,
-        "f1_at_threshold": _f1((alarms & anomalous).sum(), alarms.sum(), anomalous.sum())
+        "f1_best": best_f1(labels, scores) if both else None,
+        "f1_at_threshold": f1((alarms & anomalous).sum(), alarms.sum(), anomalous.sum())
         if both
         else None,
         "false_alarm_rate": float(alarms[~anomalous].mean()) if not anomalous.all() else None,
@@ -52,13 +52,13 @@ def why_undefined(labels: NDArray[np.int64]) -> str | None:
     )
 
 
-def _best_f1(labels: NDArray[np.int64], scores: Floats) -> float:
+def best_f1(labels: NDArray[np.int64], scores: Floats) -> float:
     """F1 at the threshold that suits these very images best: an upper limit, not a promise."""
     precision, recall, _ = precision_recall_curve(labels, scores)
     return float((2 * precision * recall / np.maximum(precision + recall, 1e-12)).max())
 
 
-def _f1(found: float, alarms: float, anomalous: float) -> float:
+def f1(found: float, alarms: float, anomalous: float) -> float:
     """2 TP / (alarms + anomalous): the harmonic mean of precision and recall, 0 where both are."""
     return float(2 * found / (alarms + anomalous))
 

@@ -4,46 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
-from igd.detector import IGD
 from igd.evaluation import figures
 from igd.evaluation.evaluate import Evaluation, ScoredSample
-from igd.evaluation.latents import latent_planes
 from igd.evaluation.metrics import why_undefined
 from igd.evaluation.overlay import overlay
 from igd.evaluation.page import data_uri, write_page
-from igd.inference.predictor import Prediction
-from igd.method.em import RECORDED
+from igd.evaluation.summary import as_table, choices, possible_rates
+from igd.inference.predictor import Prediction, Predictor
+
+if TYPE_CHECKING:
+    from igd.detector import IGD
 
 SHOWN = 6  # images in a gallery
 
 
-def write_report(path: Path, detector: IGD, evaluation: Evaluation, title: str) -> None:
+def write_report(path: Path, detector: Predictor, evaluation: Evaluation, title: str) -> None:
     """Write the page; its pictures are inside it."""
     write_page(path, "report.html.j2", _contents(detector, evaluation, title))
 
 
-def _contents(detector: IGD, evaluation: Evaluation, title: str) -> dict[str, Any]:
+def _contents(detector: Predictor, evaluation: Evaluation, title: str) -> dict[str, Any]:
     metrics, predicted = evaluation.metrics, evaluation.predicted
     rate = detector.false_alarm_rate_
     return {
         "title": title,
         "subtitle": f"{metrics['n_normal']} normal and {metrics['n_anomalous']} anomalous test "
         f"images; "
-        f"recipe {detector.recipe}, {_objective(detector)}seed {detector.seed}; "
+        f"{_made_with(detector)}"
         f"alarms at a promised false-alarm rate of {rate:.3g}",
         "undefined": metrics.get("undefined"),
+        "summary": metrics["summary"],
+        "choices": as_table(
+            metrics["at_promised_rates"], metrics["n_normal"], metrics["n_anomalous"]
+        ),
+        "rates_chart": _rates_chart(detector, predicted),
         "numbers": [
             _number(metrics, name, key) for name, key in NUMBERS if metrics[key] is not None
         ],
         "charts": [
             *_score_charts(detector, predicted),
-            *_latent_charts(detector, predicted),
-            *_training_charts(detector),
+            *(_latent_charts(detector, predicted) if is_detector(detector) else ()),
+            *(_training_charts(detector) if is_detector(detector) else ()),
         ],
         "defects": _defect_rows(predicted),
         "galleries": _galleries(detector, predicted),
@@ -66,9 +72,18 @@ NUMBERS = (
 )
 
 
-def _objective(detector: IGD) -> str:
-    """What was trained, where anything was."""
-    return f"objective {detector.objective}, " if detector.fitted_.trained else ""
+def is_detector(predictor: Predictor) -> TypeGuard[IGD]:
+    """Whether this is the detector itself, and not an exported model, which knows less."""
+    return hasattr(predictor, "fitted_")
+
+
+def _made_with(predictor: Predictor) -> str:
+    """What made a detector; of an exported model, nothing is known but its scores."""
+    if not is_detector(predictor):
+        return "an exported model; "
+    told = predictor.fitted_.parameters
+    objective = f"objective {told['objective']}, " if predictor.fitted_.trained else ""
+    return f"recipe {told['recipe']}, {objective}seed {predictor.seed}; "
 
 
 def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
@@ -80,7 +95,7 @@ def _number(metrics: dict[str, Any], name: str, key: str) -> dict[str, str]:
     }
 
 
-def _score_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[str, str]]:
+def _score_charts(detector: Predictor, predicted: list[ScoredSample]) -> list[tuple[str, str]]:
     labels = np.array([each.sample.label for each in predicted])
     scores = np.array([each.score for each in predicted])
     groups = {"anomalous": scores[labels == 1], "normal": scores[labels == 0]}
@@ -103,7 +118,28 @@ def _score_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[st
     ]
 
 
+def _rates_chart(detector: Predictor, predicted: list[ScoredSample]) -> str:
+    """Misses and realised false alarms over the promised rate."""
+    labels = np.array([each.sample.label for each in predicted])
+    scores = np.array([each.score for each in predicted])
+    offered = choices(labels, scores, detector.calibration_, possible_rates(detector.calibration_))
+    anomalous, normal = int(labels.sum()), int((labels == 0).sum())
+    shares = {}
+    if anomalous:
+        shares["missed"] = [(each.misses or 0) / anomalous for each in offered]
+    if normal:
+        shares["false alarms"] = [(each.false_alarms or 0) / normal for each in offered]
+    return figures.rates(
+        [each.promised for each in offered],
+        shares,
+        "promised rate of false alarms",
+        "misses and false alarms over the promised rate",
+    )
+
+
 def _latent_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[str, str]]:
+    from igd.evaluation.latents import latent_planes
+
     shown, planes = latent_planes(detector, [each.sample for each in predicted])
     kinds = [sample.kind for sample in shown]
     order = _kinds(predicted)
@@ -115,6 +151,8 @@ def _latent_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[s
 
 
 def _training_charts(detector: IGD) -> list[tuple[str, str]]:
+    from igd.method.em import RECORDED
+
     charts = []
     for scale in detector.fitted_.scales:
         if scale.history is None:
@@ -161,7 +199,7 @@ def _defect_rows(predicted: list[ScoredSample]) -> list[list[str]]:
 
 
 def _galleries(
-    detector: IGD, predicted: list[ScoredSample]
+    detector: Predictor, predicted: list[ScoredSample]
 ) -> list[tuple[str, str, list[dict[str, Any]]]]:
     ranked = sorted(predicted, key=lambda each: each.score)
     found = [each for each in reversed(ranked) if each.sample.label and each.is_anomalous]
@@ -194,7 +232,7 @@ def _spread(predicted: Sequence[ScoredSample]) -> list[ScoredSample]:
     return [predicted[round(n * (len(predicted) - 1) / (SHOWN - 1))] for n in range(SHOWN)]
 
 
-def _card(detector: IGD, predicted: ScoredSample) -> dict[str, Any]:
+def _card(detector: Predictor, predicted: ScoredSample) -> dict[str, Any]:
     image = predicted.sample.read()
     prediction = detector.predict(np.asarray(image))
     assert isinstance(prediction, Prediction)
@@ -209,12 +247,14 @@ def _card(detector: IGD, predicted: ScoredSample) -> dict[str, Any]:
     }
 
 
-def _provenance(detector: IGD) -> list[tuple[str, Any]]:
+def _provenance(detector: Predictor) -> list[tuple[str, Any]]:
     stated = {
         key.replace("_", " "): value
         for key, value in detector.provenance_.items()
         if value not in ([], None)
     }
+    if not is_detector(detector):
+        return [*stated.items()]
     parameters = ", ".join(
         f"{name}={value}" for name, value in detector.get_params().items() if value is not None
     )

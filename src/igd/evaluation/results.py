@@ -7,6 +7,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,10 +19,51 @@ from igd.errors import UserError
 from igd.evaluation.overlay import as_grey16, overlay
 from igd.files import atomic, make_folder, remove_parts, write_text
 from igd.inference.predictor import Prediction, Predictor
+from igd.inference.regions import rare_regions
 
 TableFormat = Literal["csv", "jsonl"]
 MapFormat = Literal["npy", "png16"]
 ORIGIN = ".igd-predict.json"  # what the rows of a table come from
+
+
+COLUMNS = ("path", "score", "p_value", "is_anomalous", "regions", "error")
+
+
+def as_row(path: str, predicted: Prediction | UserError, predictor: Predictor) -> dict[str, Any]:
+    """What a table says of an image: score, verdict and regions, or why it could not be read."""
+    if not isinstance(predicted, Prediction):
+        nothing = dict.fromkeys(COLUMNS)
+        return {**nothing, "path": path, "regions": [], "error": str(predicted)}
+    return {
+        "path": path,
+        "score": predicted.score,
+        "p_value": predicted.p_value,
+        "is_anomalous": predicted.is_anomalous,
+        "regions": rare_regions(
+            predicted.map, predictor.pixel_threshold_, predictor.calibration_.peaks
+        ),
+        "error": None,
+    }
+
+
+@dataclass
+class Tally:
+    """How many images there were, and what became of them."""
+
+    images: int = 0
+    alarms: int = 0
+    unreadable: int = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Count a row, as it was made or as it stands in a table."""
+        self.images += 1
+        self.alarms += row["is_anomalous"] in (True, "True")
+        self.unreadable += bool(row["error"])
+
+    def __str__(self) -> str:
+        told = f"{self.images} image{'s' * (self.images != 1)}: "
+        told += f"{self.alarms} alarm{'s' * (self.alarms != 1)}"
+        return f"{told}, {self.unreadable} unreadable" if self.unreadable else told
 
 
 class Results:
@@ -37,25 +80,40 @@ class Results:
         *,
         made_from: dict[str, Any] | None = None,
         resume: bool = False,
+        overwrite: bool = False,
     ) -> None:
-        """With `resume`, go on where an earlier call ended that was `made_from` the same."""
+        """With `resume`, go on where an earlier call ended that was `made_from` the same; with
+        `overwrite`, replace its table.
+        """
         self.folder, self.predictor, self.maps = make_folder(folder), predictor, maps
         self.map_folder = make_folder(folder / "maps") if maps else None
         path = folder / f"scores.{table}"
+        if overwrite:
+            path.unlink(missing_ok=True)
         if path.exists() and not resume:
             raise UserError(
-                f"{path}: scores are there already; score what is missing with --resume, choose "
-                f"another folder, or delete it"
+                f"{path}: scores are there already; score what is missing with --resume, replace "
+                f"them with --overwrite, or choose another folder"
             )
-        _check_origin(folder / ORIGIN, {"maps": maps, **(made_from or {})}, path.exists())
+        origin = {"maps": maps, "columns": list(COLUMNS), **(made_from or {})}
+        _check_origin(folder / ORIGIN, origin, path.exists())
         remove_parts(folder)
-        self.done = read_paths(path, table) if path.exists() else set()
+        self.done, self.tally = set[str](), Tally()
+        for row in read_rows(path, table) if path.exists() else ():
+            self.done.add(as_written(row["path"]))
+            self.tally.add(row)
         self.table = Table(path, table)
 
-    def write(self, name: str, row: dict[str, Any], prediction: Prediction) -> None:
+    def write(self, name: str, row: dict[str, Any], predicted: Prediction | UserError) -> None:
         """A prediction that kept its image: its anomaly map as `name`.png, its raw map where
-        wanted, its row.
+        wanted, its row. Of an unreadable image there is the row alone.
         """
+        if isinstance(predicted, Prediction):
+            self._write_pictures(name, predicted)
+        self.table.write(row)
+        self.tally.add(row)
+
+    def _write_pictures(self, name: str, prediction: Prediction) -> None:
         assert prediction.image is not None
         limits = self.predictor.background_level_, self.predictor.pixel_threshold_
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +122,6 @@ class Results:
         if self.map_folder and self.maps:
             (self.map_folder / name).parent.mkdir(parents=True, exist_ok=True)
             write_map(self.map_folder / name, prediction.map, self.maps)
-        self.table.write(row)
 
 
 def write_map(path: Path, anomaly_map: NDArray[np.float32], kind: MapFormat) -> None:
@@ -81,8 +138,8 @@ def write_map(path: Path, anomaly_map: NDArray[np.float32], kind: MapFormat) -> 
             as_grey16(anomaly_map).save(file, format="PNG")
 
 
-def read_paths(path: Path, kind: TableFormat) -> set[str]:
-    """The images that a table has rows of; a last row that was cut off is taken out of the file."""
+def read_rows(path: Path, kind: TableFormat) -> Iterator[dict[str, Any]]:
+    """The rows of a table; a last one that was cut off is taken out of the file."""
     contents = path.read_bytes()
     whole = contents[: contents.rfind(b"\n") + 1]
     if whole != contents:
@@ -95,7 +152,7 @@ def read_paths(path: Path, kind: TableFormat) -> set[str]:
             if kind == "csv"
             else map(json.loads, text.splitlines())
         )
-        return {as_written(row["path"]) for row in rows}
+        yield from ({name: row[name] for name in COLUMNS} for row in rows)
     except (ValueError, KeyError, TypeError, csv.Error):
         raise UserError(f"{path}: not a table of scores; delete it to start anew") from None
 
@@ -139,5 +196,10 @@ class Table:
             if not self.header_is_written:
                 writer.writeheader()
                 self.header_is_written = True
-            writer.writerow(row)
+            writer.writerow({name: _cell(value) for name, value in row.items()})
         self.file.flush()
+
+
+def _cell(value: Any) -> Any:
+    """Regions as JSON, in one field of a CSV file."""
+    return json.dumps(value) if isinstance(value, list) else value

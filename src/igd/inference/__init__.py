@@ -3,5 +3,6 @@
 predictor  decoding, batching, p-values, verdicts, maps at the original size
 conformal  what a score means: p-values, thresholds, the promise
 regions    connected areas of an anomaly map, as boxes
+mismatch   how an image differs from those a model learnt from
 runtime    exported models in ONNX Runtime
 """

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from igd.data.geometry import Geometry, check_large_enough
 from igd.data.sources import PIXELS_HELD, as_source
 from igd.errors import DamagedModel, UserError
 from igd.inference.conformal import Calibration
+from igd.inference.mismatch import mismatches
 from igd.progress import Progress
 
 PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
@@ -38,6 +39,8 @@ class Prediction:
     # What the score is made of: l_r and l_h, of the local scale at its worst patch.
     terms: dict[str, float]
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
+    # How it differs from the images that the model learnt from, and what of it was not read.
+    mismatches: tuple[str, ...] = ()
 
 
 class BatchScores(NamedTuple):
@@ -55,6 +58,7 @@ class DecodedImage(NamedTuple):
     size: tuple[int, int]  # width and height of the original
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took
+    mismatches: tuple[str, ...] = ()
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Predictor(ABC):
     channels_: int  # 1: grey, 3: colour
     smallest_side_: int  # of an image that the model says anything about, in pixels
     calibration_: Calibration
+    provenance_: dict[str, Any]  # when and from what it was made
 
     @abstractmethod
     def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
@@ -109,6 +114,11 @@ class Predictor(ABC):
         self.calibration_ = self.calibration_.at_rate(rate)
 
     @property
+    def identity_(self) -> dict[str, Any]:
+        """What made a result, as far as the model knows."""
+        return {name: self.provenance_[name] for name in ("backbone", "made_by")}
+
+    @property
     def background_level_(self) -> float:
         """Map values up to this one are usual on normal images."""
         self.check_ready()
@@ -119,19 +129,17 @@ class Predictor(ABC):
         return batch_size(self.geometry_.side)
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:
-        """A `Prediction` for one file or one array (h, w[, 3]); a list of them for a folder, a list
-        or (n, h, w[, 3]).
+        """A `Prediction` for one image: a file, an array (h, w[, 3]), a tensor ([3,] h, w), a PIL
+        image, encoded bytes or an open file. A list of them for a folder, a list, a generator, a
+        data loader, or an array (n, h, w[, 3]).
         """
         self.check_ready()
-        one = isinstance(X, str | Path) and Path(X).is_file()
-        if isinstance(X, np.ndarray) and (X.ndim == 2 or X.shape[2:] == (3,)):
-            X, one = X[None], True
-        predicted = []
-        for prediction in self.predictions(X):
+        source, predicted = as_source(X), []
+        for prediction in self.predictions(source):
             if isinstance(prediction, UserError):
                 raise prediction
             predicted.append(prediction)
-        return predicted[0] if one else predicted
+        return predicted[0] if source.single else predicted
 
     def predictions(
         self,
@@ -140,15 +148,18 @@ class Predictor(ABC):
         progress: Progress | None = None,
         timing: Timing | None = None,
         keep_images: bool = False,
+        skip: Container[int] = (),
     ) -> Iterator[Prediction | UserError]:
         """Predict one image after another, in order; an unreadable one gives the error that says
         so.
 
         With `keep_images`, predictions carry their decoded images; of these, no more than a batch
-        is held here.
+        is held here. Images whose numbers are in `skip` are left out, and the others are scored in
+        the batches they would have been in: to the last digit, a score depends on its batch.
         """
         self.check_ready()
         source, timing = as_source(images), timing or Timing()
+        pixels = cache(source.pixels)
 
         def read(number: int) -> DecodedImage | Exception:
             started = time.perf_counter()
@@ -160,25 +171,40 @@ class Predictor(ABC):
                 return error
             return decoded._replace(seconds=time.perf_counter() - started)
 
-        pending: list[tuple[str, DecodedImage | UserError]] = []
+        def flush() -> Iterator[Prediction | UserError]:
+            if all(number in skip for number, _ in pending):
+                return
+            read_now = [(n, read(n) if decoded is None else decoded) for n, decoded in pending]
+            batch = [(source.names[n], _decoded_or_refused(decoded)) for n, decoded in read_now]
+            for (number, _), predicted in zip(pending, self.predicted(batch, timing), strict=True):
+                if number not in skip:
+                    yield predicted
+
+        numbers, held = range(len(source)), 0
+        pending: list[tuple[int, DecodedImage | Exception | None]] = []
         images_read = zip(
-            source.names,
-            in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD),
+            numbers,
+            in_parallel(
+                lambda n: None if n in skip else read(n),
+                numbers,
+                lambda n: 0 if n in skip else pixels(n),
+                PIXELS_HELD,
+            ),
             strict=True,
         )
-        held = 0
-        for name, decoded in (progress or Progress()).track(images_read, len(source), "scoring"):
+        for number, decoded in (progress or Progress()).track(images_read, len(source), "scoring"):
             if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
-                yield from self.predicted(pending, timing)
+                yield from flush()
                 raise decoded
-            pending.append((name, decoded))
-            if isinstance(decoded, DecodedImage) and decoded.image is not None:
-                held += decoded.size[0] * decoded.size[1]
+            pending.append((number, decoded))
+            if keep_images:
+                size = decoded.size if isinstance(decoded, DecodedImage) else (0, 0)
+                held += max(pixels(number), size[0] * size[1])
             del decoded
             if len(pending) == self.batch_ or held > PIXELS_HELD:
-                yield from self.predicted(pending, timing)
+                yield from flush()
                 pending, held = [], 0
-        yield from self.predicted(pending, timing)
+        yield from flush()
 
     def predicted(
         self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
@@ -214,6 +240,7 @@ class Predictor(ABC):
                 map=self.geometry_.to_original(scores.map[number], *image.size),
                 terms={term: float(value[number]) for term, value in scores.terms.items()},
                 image=image.image,
+                mismatches=image.mismatches,
             )
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
@@ -225,7 +252,18 @@ class Predictor(ABC):
         it.
         """
         check_large_enough(name, image.size, self.smallest_side_)
-        return DecodedImage(self.square(image), image.size, image if keep_image else None)
+        return DecodedImage(
+            self.square(image),
+            image.size,
+            image if keep_image else None,
+            mismatches=mismatches(image, getattr(self, "provenance_", {})),
+        )
+
+
+def _decoded_or_refused(decoded: DecodedImage | Exception) -> DecodedImage | UserError:
+    if isinstance(decoded, DecodedImage | UserError):
+        return decoded
+    raise decoded
 
 
 def batch_size(side: int) -> int:

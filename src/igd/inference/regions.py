@@ -4,10 +4,12 @@ no SciPy.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from igd.inference.conformal import p_values
 
 MOST = 20  # regions of one image; more are noise
 
@@ -54,6 +56,20 @@ def regions(anomaly_map: NDArray[np.float32], threshold: float, most: int = MOST
     return [
         Region(x, y, w, h, size, float(highest))
         for (x, y, w, h, size), highest in zip(boxes, peak[largest], strict=True)
+    ]
+
+
+def rare_regions(
+    anomaly_map: NDArray[np.float32], limit: float, peaks: ArrayLike
+) -> list[dict[str, Any]]:
+    """Regions above the limit as results hold them: box, area, peak, and the share of normal images
+    whose maps reach such a peak anywhere, by the peaks of the calibration images.
+    """
+    found = regions(anomaly_map, limit)
+    rarities = p_values([region.peak for region in found], peaks)
+    return [
+        {**region._asdict(), "p_value": float(rarity)}
+        for region, rarity in zip(found, rarities, strict=True)
     ]
 
 

@@ -108,6 +108,11 @@ class Runtime(Predictor):
         if not possible:
             raise ValueError("impossible description")
 
+    @property
+    def identity_(self) -> dict[str, Any]:
+        told = self.told_.get("identity")  # which older exports don't have
+        return dict(told) if isinstance(told, dict) else super().identity_
+
     def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
         colour = np.repeat(pixels, 3, axis=1) if self.channels_ == 1 else pixels
         try:

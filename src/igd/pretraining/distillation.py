@@ -117,7 +117,7 @@ def teacher_vectors(
     """What the teacher makes of every image, computed once: (n, features)."""
     vectors = RowBuffer()
     batches = torch.arange(len(pixels)).split(AT_ONCE)
-    for indices in progress.track(batches, len(batches), "asking the teacher"):
+    for indices in progress.track(batches, len(pixels), "asking the teacher", len):
         if stop():
             raise stopped(saved)
         vector = teacher(take(pixels, indices)).vector

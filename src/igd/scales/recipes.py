@@ -232,13 +232,17 @@ RECIPES = {
 }
 
 
-def find_recipe(name: str) -> Recipe:
+def find_recipe(name: str | Recipe) -> Recipe:
+    if isinstance(name, Recipe):
+        return name
     if name not in RECIPES:
         raise UserError(f"no recipe is called {name!r}; there are {', '.join(RECIPES)}")
     return RECIPES[name]
 
 
-def find_objective(name: str) -> Objective:
+def find_objective(name: str | Objective) -> Objective:
+    if isinstance(name, Objective):
+        return name
     if name not in OBJECTIVES:
         raise UserError(f"no objective is called {name!r}; there are {', '.join(OBJECTIVES)}")
     return OBJECTIVES[name]

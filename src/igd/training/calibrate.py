@@ -49,7 +49,7 @@ class Model:
     ) -> Iterator[tuple[Tensor, Features | None]]:
         """Images and a frozen backbone's features of them, batch after batch."""
         indices = torch.arange(len(pixels)).split(batch_size(pixels.shape[-1]))
-        for some in progress.track(indices, len(indices), doing):
+        for some in progress.track(indices, len(pixels), doing, len):
             images = pixels[some]
             yield images, self.backbone(images) if self.backbone else None
 

@@ -40,7 +40,7 @@ def cross_fit(
     order = torch.randperm(count, generator=generator(seed, "folds"))
     folds = order.tensor_split(min(FOLDS, count))
     measured: list[Distances] = []
-    for held_out in progress.track(folds, len(folds), "cross-fitting"):
+    for held_out in progress.track(folds, count, "cross-fitting", len):
         others = torch.ones(count, dtype=torch.bool)
         others[held_out] = False
         scales = fresh()

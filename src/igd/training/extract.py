@@ -83,13 +83,15 @@ class Extraction:
         for each in passes[self.passed :]:
             batches = torch.arange(len(self.pixels)).split(AT_ONCE)
             self.controls.progress.start(
-                len(batches), f"extracting features of {each.what}", self.batch
+                len(self.pixels),
+                f"extracting features of {each.what}",
+                min(self.batch * AT_ONCE, len(self.pixels)),
             )
             try:
                 for indices in batches[self.batch :]:
                     self._keep()
                     self._extract(each, indices)
-                    self.controls.progress.advance()
+                    self.controls.progress.advance(len(indices))
             finally:
                 self.controls.progress.finish()
             self.passed, self.batch = self.passed + 1, 0

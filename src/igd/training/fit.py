@@ -23,10 +23,12 @@ from igd.data.store import Pixels
 from igd.errors import UserError
 from igd.files.checkpoint import Checkpoint
 from igd.inference.conformal import Calibration, choose_rate
+from igd.inference.mismatch import record
 from igd.progress import Progress
 from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
+from igd.scales.recipes import find_recipe
 from igd.training.autoencoders import train_autoencoders
 from igd.training.calibrate import (
     EXAMPLES,
@@ -40,7 +42,7 @@ from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.extract import extract_features, levels_of
 from igd.training.fitted import FittedState
-from igd.training.parameters import PLACES, Parameters
+from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
 from igd.training.read_images import read_calibration_images, read_training_images
 from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
@@ -198,6 +200,9 @@ def stored_parameters(parameters: Parameters) -> dict[str, Any]:
         for each in fields(Parameters)
         if each.name not in PLACES
     }
+    told["recipe"] = find_recipe(parameters.recipe).name
+    if not isinstance(parameters.objective, str):
+        told["objective"] = OWN
     told["scales"] = parameters.scales and list(parameters.scales)
     # Of an encoder's file.
     told["pretrain"] = parameters.pretrain and Path(parameters.pretrain).name
@@ -226,6 +231,7 @@ def provenance(
         "calibration": how,
         **({} if separate is None else described_calibration(separate)),
         "skipped": images.skipped,
+        **record(images.sizes, images.modes),
         "backbone": backbone.backbone.name if backbone else "none",
         "weights": backbone.backbone.origin if backbone else "none",
     }

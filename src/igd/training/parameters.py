@@ -15,7 +15,8 @@ from igd.errors import UserError
 
 if TYPE_CHECKING:
     from igd.data.geometry import Fit
-    from igd.scales.recipes import Combination
+    from igd.method.objective import Objective
+    from igd.scales.recipes import Combination, Recipe
 
 Precision = Literal["32-true", "bf16-mixed"]
 RECIPES = ("fast", "paper", "authors")
@@ -42,8 +43,10 @@ def _parameter(default: Any, help: str, **flag: Any) -> Any:
 class Parameters:
     """What a user may set; None leaves the choice to the recipe."""
 
-    recipe: str = _parameter("fast", f"{', '.join(RECIPES)} (default: %(default)s)")
-    objective: str = _parameter("igd", f"{', '.join(OBJECTIVES)} (default: %(default)s)")
+    recipe: str | Recipe = _parameter("fast", f"{', '.join(RECIPES)} (default: %(default)s)")
+    objective: str | Objective = _parameter(
+        "igd", f"{', '.join(OBJECTIVES)} (default: %(default)s)"
+    )
     scales: tuple[str, ...] | None = _parameter(
         None, f"of {', '.join(SCALES)}, such as global,position {RECIPES_OWN}", type=_names
     )
@@ -109,6 +112,8 @@ class Parameters:
             if each.name in names and getattr(self, each.name) != each.default
         }
 
+
+OWN = "custom"  # the name of an objective that was given as a value and has none
 
 # Parameters that say where something is, not what is computed.
 PLACES = ("feature_cache", "weights")

@@ -113,6 +113,7 @@ def make_plan(parameters: Parameters, source: Source) -> Plan:
         raise UserError(
             f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, "
             f"better 100"
+            + ("; if these are several, reshape your data to images" if source.single else "")
         )
     recipe, objective = find_recipe(parameters.recipe), find_objective(parameters.objective)
     side = choose_side(parameters.image_size, source)

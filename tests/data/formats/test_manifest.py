@@ -8,7 +8,7 @@ from conftest import stripes, write_images
 
 from igd.data.formats.manifest import read_manifest
 from igd.data.reading import read_dataset
-from igd.errors import UserError
+from igd.errors import DataWarning, UserError
 
 ROWS = [
     {"path": "images/000.png", "label": "good", "split": "train", "mask": ""},
@@ -111,16 +111,12 @@ def test_a_root_of_ones_own(folder: Path) -> None:
         ([ROWS[0], {**ROWS[1], "label": "3"}], "the label 3 is unknown beside good"),
         ([ROWS[0], {**ROWS[1], "label": ""}], "an image has no label"),
         (
-            [{**ROWS[0], "split": "validation"}],
-            r"list\.csv, line 2: the split is 'validation'; .*train or test",
+            [{**ROWS[0], "split": "holdout"}],
+            r"list\.csv, line 2: the split is 'holdout'; .*train, val or test",
         ),
         ([{**ROWS[0], "path": "images/009.png"}], r"line 2: images/009\.png: no such file"),
         ([{**ROWS[0], "path": ""}], "line 2: the path is ''; name an image file"),
         ([{"file": "images/000.png"}], "first line must name the columns, `path` among them"),
-        (
-            [ROWS[0], {**ROWS[2], "mask": ""}, {**ROWS[2], "path": "images/001.png"}],
-            r"002\.png: has no mask, but 1 other",
-        ),
     ],
 )
 def test_rows_that_can_not_be_used(folder: Path, rows: list[dict[str, str]], says: str) -> None:
@@ -154,3 +150,40 @@ def test_cut_off_and_damaged_files(folder: Path) -> None:
     manifest.write_text("path,label\n")
     with pytest.raises(UserError, match="lists no images"):
         read_manifest(manifest)
+
+
+EXCEL = (
+    "Filename;Label;Split;Mask;Patient;\r\n"
+    "images\\000.png;good;Train;;7;\r\n"
+    "images\\001.png;good;TEST;;7;\r\n"
+    "images\\002.png;scratch;test;masks\\000.png;8;\r\n"
+    ";;;;;\r\n"
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_tables_as_excel_writes_them(folder: Path, encoding: str, delimiter: str) -> None:
+    expected = read_dataset(write_csv(folder)).samples
+    table = folder / "list.csv"
+    table.write_bytes(EXCEL.replace(";", delimiter).encode(encoding))
+    with pytest.warns(DataWarning, match=r"not used: the columns patient; igd reads path, label"):
+        assert read_dataset(table).samples == expected
+    table.write_bytes(b"sep=;\r\n" + EXCEL.encode())
+    with pytest.warns(DataWarning):
+        assert read_dataset(table).samples == expected
+
+
+def test_json_lines_mention_unknown_columns_too(folder: Path) -> None:
+    rows = [{"Path": row["path"], "age": 61.5} for row in ROWS]
+    with pytest.warns(DataWarning, match="columns age"):
+        assert len(read_dataset(write_jsonl(folder, rows)).training_samples()) == 3
+
+
+def test_validation_images_are_tested_on_where_there_are_no_others(folder: Path) -> None:
+    rows = [ROWS[0], {**ROWS[1], "split": "val"}, {**ROWS[2], "split": "valid"}]
+    with pytest.warns(DataWarning, match="2 images of the split 'val' are used for testing"):
+        assert len(read_dataset(write_csv(folder, rows)).test_samples()) == 2
+    with pytest.warns(DataWarning, match="1 images of the split 'val' are left out"):
+        dataset = read_dataset(write_csv(folder, [ROWS[0], rows[1], ROWS[2]]))
+    assert [sample.identifier for sample in dataset.test] == ["images/002.png"]

@@ -5,5 +5,6 @@ manifest  a table of paths and labels
 npz       arrays
 idx       MNIST's files
 cifar     CIFAR-10's batches
+dicom     medical files, through their window (the extra `dicom`)
 medical   Hyper-Kvasir and LAG
 """

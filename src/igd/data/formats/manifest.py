@@ -8,18 +8,38 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from igd.data.dataset import Dataset
 from igd.data.labels import read_labels
 from igd.data.sample import NORMAL, Sample, Split
-from igd.errors import UserError
+from igd.errors import DataWarning, UserError
 
 MANIFESTS = (".csv", ".jsonl")
 COLUMNS = ("path", "label", "split", "mask")
-SPLITS: dict[str | None, Split] = {"train": "train", "test": "test"}
+OTHER_NAMES = {  # of columns, as other programs call them
+    "filename": "path",
+    "file_name": "path",
+    "filepath": "path",
+    "image": "path",
+    "image_path": "path",
+}
+VALIDATION: Final = "validation"
+ListedSplit = Split | Literal["validation"]
+SPLITS: dict[str, ListedSplit] = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "val": VALIDATION,
+    "valid": VALIDATION,
+    VALIDATION: VALIDATION,
+}
+DELIMITERS = ",;\t"  # Excel writes the second where a comma is the decimal sign
 
 
 def read_manifest(path: Path, root: Path | None = None) -> Dataset:
@@ -32,43 +52,52 @@ def read_manifest(path: Path, root: Path | None = None) -> Dataset:
     folder = (root or path.parent).resolve()
     kinds = [row.get("label", NORMAL) for _, row in rows]
     labels, classes = read_labels(kinds, str(path))
+    _mention_unknown(path, rows)
+    used = _used_splits([_split(row, place) for place, row in rows], path)
     samples = []
-    for (place, row), kind, label in zip(rows, kinds, labels, strict=True):
+    for (place, row), kind, label, split in zip(rows, kinds, labels, used, strict=True):
+        if split is None:
+            continue
         image = _inside(row.get("path", ""), folder, place)
         mask = _inside(row["mask"], folder, place) if row.get("mask") else None
-        samples.append(
-            Sample(str(image.relative_to(folder)), image, kind, label, mask, _split(row, place))
-        )
+        samples.append(Sample(str(image.relative_to(folder)), image, kind, label, mask, split))
     return Dataset(path.stem, samples, str(path), classes)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Each row's place, for error messages, and its columns as text."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
+        with path.open(encoding=_encoding(path), newline="") as lines:
             yield from (
                 _csv_rows(path, lines) if path.suffix.lower() == ".csv" else _json_rows(path, lines)
             )
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (UnicodeError, csv.Error) as error:
         raise UserError(
             f"{path}: is not text in UTF-8 ({error}); save it as such, or copy it again"
         ) from None
 
 
 def _csv_rows(path: Path, lines: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    reader = csv.DictReader(lines)
-    if "path" not in (reader.fieldnames or []):
+    first = lines.readline()
+    if first.lower().startswith("sep="):  # how Excel is told the delimiter
+        first = lines.readline()
+    delimiter = max(DELIMITERS, key=first.count)
+    names = [_column(name) for name in next(csv.reader([first], delimiter=delimiter), [])]
+    reader = csv.DictReader(lines, names, delimiter=delimiter)
+    if "path" not in names:
         raise UserError(
             f"{path}: its first line must name the columns, `path` among them: {','.join(COLUMNS)}"
         )
     for row in reader:
-        place = f"{path}, line {reader.line_num}"
+        place = f"{path}, line {reader.line_num + 1}"
+        if not any(value for value in row.values()):
+            continue  # an empty line, as Excel leaves them at the end
         if None in row or None in row.values():
             raise UserError(
                 f"{place}: not as many fields as the first line has; the file is cut off, or a "
-                f"comma needs quotes"
+                f"{'comma' if delimiter == ',' else 'delimiter'} needs quotes"
             )
-        yield place, {name: value.strip() for name, value in row.items()}
+        yield place, {name: value.strip() for name, value in row.items() if name}
 
 
 def _json_rows(path: Path, lines: Any) -> Iterator[tuple[str, dict[str, str]]]:
@@ -90,9 +119,9 @@ def _json_rows(path: Path, lines: Any) -> Iterator[tuple[str, dict[str, str]]]:
         yield (
             place,
             {
-                name: _text(value, name, place)
-                for name, value in row.items()
-                if name in COLUMNS and value is not None
+                name: _text(value, name, place) if name in COLUMNS else ""
+                for name, value in ((_column(name), value) for name, value in row.items())
+                if value is not None
             },
         )
 
@@ -105,15 +134,47 @@ def _text(value: Any, name: str, place: str) -> str:
     return value.strip()
 
 
-def _split(row: dict[str, str], place: str) -> Split:
+def _split(row: dict[str, str], place: str) -> ListedSplit:
     split = row.get("split")
     if split is None and "label" not in row:
         return "train"  # a bare list of images, as a plain folder: normal, to learn from
-    if split in SPLITS:
-        return SPLITS[split]
+    if split is not None and split.lower() in SPLITS:
+        return SPLITS[split.lower()]
     raise UserError(
-        f"{place}: the split is {split!r}; every labelled image needs one, train or test"
+        f"{place}: the split is {split!r}; every labelled image needs one, train, val or test"
     )
+
+
+def _used_splits(splits: list[ListedSplit], path: Path) -> list[Split | None]:
+    """Validation images are for testing where there are no others, else for nothing."""
+    count = Counter(splits)
+    tested: Split | None = None if count["test"] else "test"
+    if count[VALIDATION]:
+        use = "used for testing" if tested else "left out, as there are test images"
+        _warn(f"{path}: {count[VALIDATION]} images of the split 'val' are {use}")
+    return [tested if split == "validation" else split for split in splits]
+
+
+def _mention_unknown(path: Path, rows: list[tuple[str, dict[str, str]]]) -> None:
+    unknown = dict.fromkeys(name for _, row in rows for name in row if name not in COLUMNS)
+    if unknown:
+        _warn(f"{path}: not used: the columns {', '.join(unknown)}; igd reads {', '.join(COLUMNS)}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DataWarning, stacklevel=2)
+
+
+def _column(name: str) -> str:
+    """A column's name as it is known here, however it was written."""
+    plain = name.strip().lower()
+    return OTHER_NAMES.get(plain, plain)
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8, with or without a mark at its beginning, or UTF-16, which has one."""
+    with path.open("rb") as file:
+        return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def _inside(listed: str, folder: Path, place: str) -> Path:
@@ -122,6 +183,8 @@ def _inside(listed: str, folder: Path, place: str) -> Path:
     """
     if not listed or "\0" in listed:
         raise UserError(f"{place}: the path is {listed!r}; name an image file")
+    if "\\" in listed and not (folder / listed).exists():
+        listed = listed.replace("\\", "/")  # as Windows writes paths
     path = (folder / listed).resolve()
     if not path.is_relative_to(folder):
         raise UserError(

@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from igd.data.dataset import Dataset
 from igd.data.decoding import find_images
 from igd.data.sample import Sample
 from igd.errors import UserError
-from igd.rng import generator
 
 # Of the draw of the training images; never the user's, so that all results share one test set.
 SPLIT_SEED = 0
@@ -107,6 +104,10 @@ def read_medical_set(path: Path, published: MedicalSet) -> Dataset:
         raise UserError(
             f"{path}: is not {published.name} as published: {shown}; download and unpack it again"
         )
+    import torch  # here, so that evaluating an exported model does without it
+
+    from igd.rng import generator
+
     normal = [image for folder in published.normal for image in _images(path / folder)]
     order = torch.randperm(len(normal), generator=generator(SPLIT_SEED, published.name)).tolist()
     train = sorted(order[: published.train])

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from igd.data.arrays import check_image_arrays, to_bytes
 from igd.data.dataset import Dataset
 from igd.data.labels import read_labels
 from igd.data.sample import NORMAL, Sample, Split
-from igd.data.sources import check_image_arrays, to_bytes
 from igd.errors import UserError
 
 Array = NDArray[Any]
@@ -119,7 +119,7 @@ def array_dataset(name: str, described: str, arrays: dict[str, Array]) -> Datase
 def _images(pixels: Array | None, described: str) -> list[NDArray[np.uint8]]:
     if pixels is None or not len(pixels):
         return []
-    check_image_arrays(pixels, described)
+    check_image_arrays(pixels, described, (1, 3))
     return [to_bytes(image, described) for image in pixels]
 
 

@@ -13,9 +13,9 @@ from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.schemas import ImageResponse, MapKind, ModelResponse, RegionResponse
 from igd.errors import UserError
 from igd.evaluation.overlay import as_grey16, layer, overlay
-from igd.inference.conformal import p_values, smallest_rate, threshold
+from igd.inference.conformal import smallest_rate, threshold
 from igd.inference.predictor import Prediction, Predictor
-from igd.inference.regions import regions
+from igd.inference.regions import rare_regions
 
 SCREEN = 1024  # pixels of a layer's longer side; it is made to be looked at, not measured
 
@@ -47,7 +47,9 @@ def accepted_rate(predictor: Predictor, asked: float | None) -> float:
 def image_response(
     predictor: Predictor, prediction: Prediction, rate: float, kind: MapKind | None
 ) -> ImageResponse:
-    limit = threshold(predictor.calibration_.scores, rate)
+    calibration = predictor.calibration_
+    limit = threshold(calibration.scores, rate)
+    located = rare_regions(prediction.map, threshold(calibration.peaks, rate), calibration.peaks)
     height, width = prediction.map.shape
     return ImageResponse(
         name=prediction.name,
@@ -57,7 +59,7 @@ def image_response(
         threshold=limit,
         width=width,
         height=height,
-        regions=_regions(predictor, prediction.map, threshold(predictor.calibration_.peaks, rate)),
+        regions=[RegionResponse(**each) for each in located],
         map=base64.b64encode(map_png(predictor, prediction, kind)).decode() if kind else None,
     )
 
@@ -71,17 +73,6 @@ def map_png(predictor: Predictor, prediction: Prediction, kind: MapKind) -> byte
         return _png(layer(_for_screens(prediction.map), *colours))
     assert prediction.image is not None
     return _png(overlay(prediction.image, prediction.map, *colours))
-
-
-def _regions(
-    predictor: Predictor, anomaly_map: NDArray[np.float32], limit: float
-) -> list[RegionResponse]:
-    found = regions(anomaly_map, limit)
-    rarities = p_values([region.peak for region in found], predictor.calibration_.peaks)
-    return [
-        RegionResponse(**region._asdict(), p_value=float(rarity))
-        for region, rarity in zip(found, rarities, strict=True)
-    ]
 
 
 def _for_screens(anomaly_map: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,0 +1,104 @@
+"""`igd watch`: whatever arrives is scored once, whole, and across restarts."""
+
+import argparse
+import csv
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import spotted, stripes, write_images
+
+from igd import IGD
+from igd.cli import main, watch_command
+from igd.cli.watch_command import arrivals
+from igd.evaluation.results import Results
+
+
+@pytest.fixture
+def model(fitted: IGD, tmp_path: Path) -> Path:
+    fitted.save(tmp_path / "model.igd")
+    return tmp_path / "model.igd"
+
+
+def names(out: Path) -> list[str]:
+    with (out / "scores.csv").open(newline="") as table:
+        return [Path(row["path"]).name for row in csv.DictReader(table)]
+
+
+def test_no_file_twice_across_restarts(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    command = ["watch", str(model), str(folder), "--out", str(out), "--once"]
+    assert main(command) == 0
+    write_images(folder, spotted(stripes(2)))
+    assert main(command) == 0
+    (folder / "002.png").write_bytes((folder / "000.png").read_bytes())
+    (folder / "003.png").write_bytes(b"nothing")
+    assert main(command) == 0
+    assert main(command) == 0
+    assert names(out) == ["000.png", "001.png", "002.png", "003.png"]
+    assert {path.name for path in out.glob("*.png")} == {f"00{n}.png.png" for n in range(3)}
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 4
+    assert told.err.splitlines()[-1] == "igd: 4 images: 3 alarms, 1 unreadable"
+
+
+def test_results_inside_the_folder_are_not_scored(model: Path, tmp_path: Path) -> None:
+    folder = write_images(tmp_path / "in", stripes(2))
+    command = ["watch", str(model), str(folder), "--out", str(folder / "out"), "--once"]
+    assert main(command) == main(command) == 0
+    assert names(folder / "out") == ["000.png", "001.png"]
+
+
+def test_a_file_that_is_still_being_written_waits(fitted: IGD, tmp_path: Path) -> None:
+    folder = write_images(tmp_path / "in", stripes(2))
+    options = argparse.Namespace(folder=folder, out=tmp_path / "out", once=False, every=0.001)
+    looks = arrivals(options, Results(tmp_path / "out", fitted), lambda: False)
+    assert next(looks) == []
+    growing = folder / "001.png"
+    growing.write_bytes(growing.read_bytes() + b"more")
+    assert next(looks) == [folder / "000.png"]
+    assert next(looks) == [folder / "000.png", growing]
+
+
+def test_what_arrives_meanwhile_is_scored_until_it_is_stopped(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, out = write_images(tmp_path / "in", stripes(1)), tmp_path / "out"
+    deadline = time.monotonic() + 100
+    arrived = threading.Event()
+
+    def stopping(seconds: float, stop: object) -> bool:
+        """In place of waiting: a second file after the first row, and an end after the second."""
+        if names(out) == ["000.png"] and not arrived.is_set():
+            (folder / "new.png").write_bytes((folder / "000.png").read_bytes())
+            arrived.set()
+        return names(out)[1:] == ["new.png"] or time.monotonic() > deadline
+
+    monkeypatch.setattr(watch_command, "_stopped_within", stopping)
+    assert main(["watch", str(model), str(folder), "--out", str(out)]) == 0
+    assert names(out) == ["000.png", "new.png"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["none"], "none: no such folder; igd watch waits"),
+        (["in", "--every", "0"], "--every 0: give a number of seconds above 0"),
+    ],
+)
+def test_what_can_not_be_watched(
+    words: list[str],
+    says: str,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_images(tmp_path / "in", stripes(1))
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", str(model), *words, "--out", "out"]) == 2
+    assert says in capsys.readouterr().err
