@@ -89,6 +89,7 @@ class Peer(Method):
 
     def _fresh(self) -> nn.Module:
         torch.manual_seed(self.seed)
+        np.random.seed(self.seed)  # PatchCore's random projection takes NumPy's own state
         model = self.build()
         load_backbone(model)
         return model
