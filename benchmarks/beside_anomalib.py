@@ -2,7 +2,8 @@
 
 Makes an environment of its own (anomalib brings a PyTorch of 6 GB), lets `igd benchmark` run there
 with the methods of anomalib_methods.py, the smallest set first, and writes what is done as JSON.
-After Ctrl-C or a crash the same command goes on; `tables.py` sets the figures beside ours.
+After Ctrl-C or a crash the same command goes on; `tables.py` sets the figures beside ours. To
+measure with a newer igd's metrics, delete the environment and the store (~/.cache/igd-peers).
 
 PatchCore1 keeps one patch in a hundred; PatchCore, one in ten, is anomalib's default and takes
 hours on a CPU.
@@ -65,12 +66,15 @@ def main() -> int:
 
 
 def environment(place: Path) -> Path:
-    """The Python of an environment with anomalib and this igd; made where there is none."""
+    """The Python of an environment with anomalib and igd as it was then; made where there is
+    none.
+    """
     python = place / "env" / "bin" / "python"
     if not (place / "ready").is_file():
         print(f"{place}: an environment with anomalib, 6 GB, in some minutes", file=sys.stderr)
         venv.create(place / "env", with_pip=True)
-        wanted = [ANOMALIB, "-e", str(ROOT)]
+        # A copy of igd: were it the files of ROOT, any change of them would begin all runs anew.
+        wanted = [ANOMALIB, str(ROOT)]
         subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
         (place / "ready").touch()
     return python
