@@ -43,11 +43,13 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 PEERS, OURS = "field-anomalib.json", "field.json"  # the former beside the latter
 PEER_NOTES = """PaDiM (Defard et al., 2021), PatchCore1 (Roth et al., 2022; it keeps one patch in a
 hundred, where anomalib's default is one in ten) and MHPatchCore (Ferrari et al., 2026) are those of
-anomalib, on a ResNet18 of ImageNet; ours reads an EfficientNet-Lite0: backbones differ as well as
-methods. All get the whole image resized to 256 x 256 pixels. Thresholds of both come from training
-images that the model they were scored with had not learnt from. Time is CPU time of one thread, the
-peers' without what their threshold takes, and with a faster selection of patches than anomalib's;
-memory is that of the process, with the embeddings of all training images in it.
+anomalib, on a ResNet18 of ImageNet. Ours reads an EfficientNet-Lite0: backbones differ as well as
+methods, and the 15 sets are those that ours was developed on, which the peers were not. All get the
+whole image resized to 256 x 256 pixels, which ours enlarges to 320 for its backbone. Thresholds of
+both come from training images scored by a model that had not learnt from them. Time is CPU time of
+one thread on a busy machine, without what the peers' threshold takes, and with a faster selection
+of patches than anomalib's; memory is that of the process, with the embeddings of all training
+images in it.
 """
 
 
