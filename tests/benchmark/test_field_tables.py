@@ -13,7 +13,7 @@ from igd.benchmark.benchmark_data import find_data
 from igd.benchmark.comparison import tables_of
 from igd.benchmark.field_tables import regrets
 from igd.benchmark.run import Run
-from igd.benchmark.run_store import Record
+from igd.benchmark.run_store import Record, RunStore
 from igd.benchmark.series import Spread
 from igd.benchmark.suites import plan
 from igd.cli import main
@@ -116,6 +116,24 @@ def test_regret_is_the_distance_to_the_best_on_each_set() -> None:
     assert [cell.text for cell in own.rows[2]] == ["few", "0.800", "-", "0.200", "1"]
     assert [cell.text for cell in own.rows[-1]][2] == "1.000 (2 sets)"
     assert own.notes[-1] == "Warnings of training: a (3 of 3 runs)."
+
+
+def test_runs_of_several_stores_stand_beside_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = [record("a", 0.9, seed=seed) for seed in (0, 1)]
+    theirs = [record("a", 0.95, "methods.py:Peer")]
+    files = []
+    for name, records in (("ours", ours), ("theirs", theirs)):
+        store = RunStore(tmp_path / f"{name}.sqlite", create=True)
+        for each in records:
+            store.add(each.run, each.result)
+        files.append(str(store.path))
+    assert main(["benchmark", "show", *files]) == 0
+    shown = capsys.readouterr().out
+    assert "| set | igd | Peer |" in shown
+    assert "| mean regret | 0.050 | 0.000 |" in shown
+    assert "Of fewer seeds: Peer (0)." in shown
 
 
 def test_regret_is_over_the_sets_that_all_methods_have() -> None:

@@ -50,9 +50,9 @@ def regrets(methods: Sequence[Figures]) -> list[dict[str, float]]:
 
 def _methods_table(data: str, series: Sequence[Series]) -> ResultTable:
     columns = [figures_of(each, "image_auroc") for each in series]
-    every = sorted({name for figures in columns for name in figures})
-    common = [name for name in every if all(name in figures for figures in columns)]
-    rows = [bold_row(name, [_cell(figures.get(name)) for figures in columns]) for name in every]
+    sets = sorted({name for figures in columns for name in figures})
+    common = [name for name in sets if all(name in figures for figures in columns)]
+    rows = [bold_row(name, [_cell(figures.get(name)) for figures in columns]) for name in sets]
     if common:
         means = [each.over_seeds("image_auroc", FULL, common) for each in series]
         lowest = [min(common, key=lambda name: figures[name].value) for figures in columns]
@@ -63,9 +63,13 @@ def _methods_table(data: str, series: Sequence[Series]) -> ResultTable:
         )
         if len(series) > 1:
             rows += _regret_rows(regrets(columns))
-    seeds = sorted({seed for each in series for seed in each.seeds([FULL])})
-    notes = [f"Seeds {', '.join(map(str, seeds))}; bold: the best, within 0.5 %."]
-    if len(common) < len(every):
+    seeds = {each.label: each.seeds([FULL]) for each in series}
+    every = sorted({seed for those in seeds.values() for seed in those})
+    notes = [f"Seeds {_listed(every)}; bold: the best, within 0.5 %."]
+    fewer = [f"{label} ({_listed(those)})" for label, those in seeds.items() if those != every]
+    if fewer:
+        notes.append(f"Of fewer seeds: {'; '.join(fewer)}.")
+    if len(common) < len(sets):
         notes.append("Means, worst sets and regret are over the sets that all methods have.")
     return ResultTable(
         f"{data}: image AUROC", ["set", *(each.label for each in series)], rows, notes
@@ -120,6 +124,10 @@ def _warned(series: Series, *sets: str) -> int:
         for record in series.records
         if record.run.protocol == FULL and record.run.normal in sets
     )
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))
 
 
 def _cell(spread: Spread | None) -> Cell:

@@ -174,7 +174,8 @@ def _label(record: Record) -> str:
     run, part = record.run, _untrained(record)
     settings = {name: value for name, value in run.settings.items() if name != "objective"}
     frozen = _frozen_name(record)
-    method = {"all": frozen, "some": f"{run.method} + {frozen}"}.get(part or "", run.method)
+    name = run.method.rpartition(":")[2]  # of FILE.py:CLASS, the class
+    method = {"all": frozen, "some": f"{name} + {frozen}"}.get(part or "", name)
     parts = [method, settings.pop("recipe", None), settings.pop("pretrain", None)]
     for name, value in sorted(settings.items()):
         values = value if isinstance(value, list | tuple) else [value]

@@ -188,8 +188,10 @@ def _add_format(command: argparse.ArgumentParser) -> None:
 
 def _add_show(parts: Any) -> None:
     example = "igd benchmark show results.sqlite --format latex"
-    command = add_command(parts, "show", show, "print the tables of a store", example)
-    command.add_argument("store", type=Path, help="a store, or a JSON file exported from one")
+    command = add_command(parts, "show", show, "print the tables of one store or several", example)
+    command.add_argument(
+        "store", type=Path, nargs="+", help="stores, or JSON files exported from them"
+    )
     _add_format(command)
     command.add_argument("-o", "--output", type=Path, help="file to write instead of printing")
     command.add_argument(
@@ -208,12 +210,13 @@ def show(options: argparse.Namespace) -> int:
 
     if options.output:
         check_writable(options.output)
-    records = read_records(options.store)
+    records = [record for path in options.store for record in read_records(path)]
     tables, charts = tables_of(records), charts_of(records)
     failed = [record for record in records if record.error]
     if not tables:
         none = f"no run has a result yet ({len(failed)} failed)"
-        raise UserError(f"{options.store}: {none}; see igd benchmark run")
+        named = ", ".join(map(str, options.store))
+        raise UserError(f"{named}: {none}; see igd benchmark run")
     if options.json:
         text = "\n".join(json.dumps(run_line(record)) for record in records)
     elif options.format == "html":
