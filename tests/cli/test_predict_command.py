@@ -196,7 +196,7 @@ def test_images_that_no_longer_look_like_the_calibration_ones_are_noticed(
 ) -> None:
     good = write_images(tmp_path / "good", stripes(80, seed=21))
     assert main(["predict", str(model), str(good), "--json", "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
+    assert "no longer look" not in capsys.readouterr().err
     odd = write_images(tmp_path / "odd", spotted(stripes(80, seed=22)))
     assert main(["predict", str(model), str(odd), "--json", "--quiet"]) == 0
     told = capsys.readouterr()

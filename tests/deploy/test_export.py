@@ -80,7 +80,7 @@ def test_scores_maps_and_verdicts_agree_in_any_batch(exported: tuple[str, IGD, P
 def test_the_graph_gives_the_p_value_itself(exported: tuple[str, IGD, Path]) -> None:
     kind, detector, path = exported
     runtime = Runtime.load(path, threads=1)
-    new = images(kind, 3, seed=7)
+    new = images(kind, 4, seed=7)
     pixels = np.ascontiguousarray(
         np.stack([new] * 3, axis=1) if new.ndim == 3 else new.transpose(0, 3, 1, 2)
     )

@@ -187,13 +187,13 @@ def test_damaged_tensors_are_refused(saved: Path, change, message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header: header.update(backbone=None), "a position scale needs a backbone"),
+        (lambda header: header.update(backbone=None), "maps that no backbone makes"),
         (lambda header: header["backbone"].update(side=64), "its description makes no sense"),
         (
             lambda header: header["backbone"].update(blocks=[4, 10]),
             "not the weights of",
         ),
-        (lambda header: header["scales"][0].update(smoothing=-1), "impossible scale"),
+        (lambda header: header["scales"][0].update(smoothing=-1), "smoothing is -1"),
     ],
 )
 def test_a_damaged_header_is_refused(saved: Path, change, message: str) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.data.decoding import to_rgb
+from igd.data.decoding import LARGEST, to_rgb
 from igd.errors import UserError
 
 CHANNELS = (1, 3, 4)
@@ -123,6 +123,11 @@ def check_image_arrays(
             raise UserError(
                 f"{described}: an image of shape {array.shape} is not (height, width) or (height, "
                 f"width, 3)"
+            )
+        if array.shape[0] * array.shape[1] > LARGEST:
+            raise UserError(
+                f"{described}: an image of {array.shape[1]}x{array.shape[0]} pixels; at most "
+                f"{LARGEST:,} are read; cut it into parts"
             )
     if len({array.ndim == 3 and array.shape[2] > 1 for array in arrays}) > 1:
         raise UserError(f"{described}: holds grey and colour images; convert them all to one kind")
