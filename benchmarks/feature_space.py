@@ -17,14 +17,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from conditions import conditions
-from hardship import CONDITIONS, drawn
+from hardship import CONDITIONS, drawn, kept_run
 from set_features import SetFeatures, data_arguments, features_of, find_sets
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
@@ -200,7 +199,7 @@ def main() -> None:
              for name in options.objectives]  # fmt: skip
     runs = []
     for path, seed, name in TerminalProgress().track(asked, len(asked), "training"):
-        file = kept_run(options.kept, path.name, seed, name, condition.name)
+        file = kept_run(options.kept, path.name, f"{name}-{max(SCORED_AT)}", seed, condition)
         if not file.exists():
             features, _ = drawn(features_of(path, options.kept), condition, seed)
             write_text(file, json.dumps(run(features, OBJECTIVES[name], seed)))
@@ -215,17 +214,12 @@ def main() -> None:
         f"'{condition.name}' --seeds {' '.join(map(str, options.seeds))}",
         **conditions("fast", options.seeds[0]),
         "condition": condition.name,
-        "summary": summary(runs),
+        "ablation": summary(runs),
         "runs": runs,
     }
-    print(json.dumps(told["summary"], indent=1))
+    print(json.dumps(told["ablation"], indent=1))
     if options.out:
         write_text(options.out, json.dumps(told, indent=1) + "\n")
-
-
-def kept_run(folder: Path, name: str, seed: int, objective: str, condition: str) -> Path:
-    slug = condition.replace(" ", "-").replace("%", "percent")
-    return folder / f"{name}-{objective}-{seed}-{slug}-{max(SCORED_AT)}.json"
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -66,6 +67,12 @@ def drawn(features: SetFeatures, condition: Condition, seed: int) -> tuple[SetFe
     return SetFeatures(features.name, training, test, features.labels[stay]), foreign
 
 
+def kept_run(folder: Path, name: str, what: str, seed: int, condition: Condition) -> Path:
+    """Where a run is kept, so that a stopped measurement goes on where it was."""
+    slug = condition.name.replace(" ", "-").replace("%", "percent")
+    return folder / f"{name}-{what}-{seed}-{slug}.json"
+
+
 def measured(features: SetFeatures, foreign: Tensor, seed: int) -> dict[str, dict[str, float]]:
     """The default's figures, and those after what it names as odd is left out."""
     parts, rate = parts_from(features, seed), choose_rate(None, len(foreign))
@@ -95,7 +102,11 @@ def main() -> None:
         features = features_of(path, options.kept)
         for condition in CONDITIONS:
             for seed in options.seeds:
-                results = measured(*drawn(features, condition, seed), seed)
+                file = kept_run(options.kept, path.name, "hardship", seed, condition)
+                if not file.exists():
+                    found = measured(*drawn(features, condition, seed), seed)
+                    write_text(file, json.dumps(found))
+                results = json.loads(file.read_text())
                 runs += [
                     {"set": path.name, "condition": condition.name, "seed": seed, "variant": name}
                     | {key: round(value, 4) for key, value in result.items()}
@@ -106,7 +117,7 @@ def main() -> None:
         "command": "python benchmarks/hardship.py --data DIR ... --seeds "
         + " ".join(map(str, options.seeds)),
         **conditions("fast", options.seeds[0]),
-        "means": [
+        "hardships": [
             {"condition": condition.name, "variant": variant, **mean_of(chosen)}
             for condition in CONDITIONS
             for variant in ("as it is", "odd left out")
@@ -114,7 +125,7 @@ def main() -> None:
         ],
         "runs": runs,
     }
-    print(json.dumps(told["means"], indent=1))
+    print(json.dumps(told["hardships"], indent=1))
     if options.out:
         write_text(options.out, json.dumps(told, indent=1) + "\n")
 

@@ -6,11 +6,12 @@ python benchmarks/tables.py
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
+
+from research_tables import ablation_table, choice_table, hardships_table, table
 
 from igd.benchmark.benchmark_data import CIFAR10
 from igd.benchmark.comparison import tables_of
@@ -412,12 +413,6 @@ def torture_table(result: dict[str, Any]) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-
-
 def spread(interval: list[float]) -> str:
     return f"{interval[0]:.2%} to {interval[1]:.2%}"
 
@@ -457,6 +452,9 @@ TABLES = {  # by the key that a result of each kind has
     "means": detectors_table,
     "recalibrations": recalibrations_table,
     "torture": torture_table,
+    "leave_one_out": choice_table,
+    "hardships": hardships_table,
+    "ablation": ablation_table,
 }
 
 
