@@ -198,8 +198,8 @@ def test_few_images_leave_room_in_the_score_for_all_others() -> None:
 
 def test_epochs_are_passes_over_the_images() -> None:
     with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(epochs=2, width=2).fit(np.tile(stripes(20), (50, 1, 1)))
-    assert len(detector.fitted_.scales[0].history) == 2 * 25  # 800 training images in batches of 32
+        detector = IGD(pretrain="scratch", epochs=2, width=2).fit(np.tile(stripes(20), (50, 1, 1)))
+    assert len(detector.fitted_.scales[0].history) == 2 * 13  # 800 training images in batches of 64
 
 
 def test_terms_are_those_of_the_objective() -> None:

@@ -21,6 +21,6 @@ def test_nothing_is_learnt_from_flat_images(recipe: str, value: int, noise: int)
 
 
 def test_a_few_of_them_do_no_harm() -> None:
-    images = stripes(24, 64, colour=True)
+    images = stripes(24, 96, colour=True)
     images[:3] = 0
     assert IGD().fit(images).threshold_ > 0
