@@ -14,6 +14,7 @@ from igd.evaluation import figures
 from igd.evaluation.evaluate import evaluate
 from igd.evaluation.overlay import OUTLINE, outline, overlay
 from igd.evaluation.report import write_report
+from igd.evaluation.svg import standalone
 
 GREY = (90, 100, 110)
 
@@ -100,7 +101,7 @@ def test_the_same_figure_is_the_same_text_and_colours_follow_the_page() -> None:
 
 
 def test_a_figure_stands_alone_too() -> None:
-    picture = figures.standalone(figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"))
+    picture = standalone(figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"))
     assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
     assert "stroke: #c0392b" in picture
     assert "var(" not in picture

@@ -1,0 +1,172 @@
+"""Test images beside their overlays and maps, a gallery for each kind of defect: mistakes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from igd.data.sample import Sample, UnusableMask
+from igd.evaluation.evaluate import ScoredSample
+from igd.evaluation.overlay import Mask, coloured_map, overlay, with_truth
+from igd.evaluation.page import THUMBNAIL, data_uri
+from igd.inference.predictor import Prediction, Predictor
+
+SHOWN = 6  # images of a kind at most
+LEAST = 2  # of a kind, where there are so many kinds that not all can have more
+MOST = 48  # images of all kinds together: with three pictures each, a few megabytes
+
+
+@dataclass(frozen=True)
+class Group:
+    """Test images of one kind, the detector's mistakes among them, and which of both are shown."""
+
+    kind: str
+    label: int
+    mistakes: list[ScoredSample]  # the worst first
+    right: list[ScoredSample]
+
+    @property
+    def miss_rate(self) -> float:
+        return len(self.mistakes) / (len(self.mistakes) + len(self.right))
+
+    def chosen(self, most: int) -> list[ScoredSample]:
+        """Mistakes first; what is right is spread over its scores, and is shown too if there is
+        any.
+        """
+        kept = min(len(self.right), max(most - len(self.mistakes), most // 3))
+        return [*self.mistakes[: most - kept], *_spread(self.right, kept)]
+
+    def told(self, shown: list[ScoredSample]) -> str:
+        """How many images there are, and how many of them are shown."""
+        wrong, right = ("missed", "found") if self.label else ("false alarms", "called normal")
+        total, mistakes = len(self.mistakes) + len(self.right), len(self.mistakes)
+        if len(shown) == total:
+            return f"All {total} images: {mistakes} {wrong}, {len(self.right)} {right}."
+        wrongly = sum(each.is_anomalous != self.label for each in shown)
+        return (
+            f"{len(shown)} of {total} images: {wrongly} of {mistakes} {wrong}, "
+            f"{len(shown) - wrongly} of {len(self.right)} {right}."
+        )
+
+
+def kinds_of(predicted: list[ScoredSample]) -> list[str]:
+    """Normal kinds first, then by name."""
+    labels = {each.sample.kind: each.sample.label for each in predicted}
+    return sorted(labels, key=lambda kind: (labels[kind], kind))
+
+
+def galleries(detector: Predictor, predicted: list[ScoredSample]) -> dict[str, Any]:
+    """What the page shows: `galleries`, those of defects by their share of misses, then that of
+    normal images; `not_shown`, kinds that there are too many of; `has_truth`, whether a
+    ground-truth mask is drawn.
+    """
+    groups = grouped(predicted)
+    shown_groups = [*groups[: MOST // LEAST - 1], *groups[MOST // LEAST - 1 :][-1:]]
+    most = max(LEAST, min(SHOWN, MOST // max(len(shown_groups), 1)))
+    numbers, shown = count(1), []
+    for group in shown_groups:
+        chosen = group.chosen(most)
+        shown.append(
+            {
+                "kind": group.kind,
+                "is_defect": bool(group.label),
+                "told": group.told(chosen),
+                "cards": [_card(detector, each, next(numbers)) for each in chosen],
+            }
+        )
+    return {
+        "galleries": shown,
+        "not_shown": [group.kind for group in groups if group not in shown_groups],
+        "has_truth": any(card["has_truth"] for each in shown for card in each["cards"]),
+    }
+
+
+def grouped(predicted: list[ScoredSample]) -> list[Group]:
+    """Kinds of defects, those that are missed most first; then all normal images."""
+    kinds = sorted({each.sample.kind for each in predicted if each.sample.label})
+    defects = [
+        _group(
+            kind,
+            1,
+            [each for each in predicted if (each.sample.kind, each.sample.label) == (kind, 1)],
+        )
+        for kind in kinds
+    ]
+    normal = [each for each in predicted if not each.sample.label]
+    return [
+        *sorted(defects, key=lambda group: -group.miss_rate),
+        *([_group("normal", 0, normal)] if normal else []),
+    ]
+
+
+def _group(kind: str, label: int, predicted: list[ScoredSample]) -> Group:
+    """The lowest scores of defects and the highest of normal images are the worst mistakes."""
+    ranked = sorted(predicted, key=lambda each: each.score, reverse=not label)
+    return Group(
+        kind,
+        label,
+        [each for each in ranked if each.is_anomalous != label],
+        [each for each in ranked if each.is_anomalous == label],
+    )
+
+
+def _spread(predicted: Sequence[ScoredSample], number: int) -> list[ScoredSample]:
+    """So many of them, from the first to the last in equal steps."""
+    places = np.linspace(0, len(predicted) - 1, number).round().astype(int)
+    return [predicted[place] for place in places]
+
+
+def _card(detector: Predictor, predicted: ScoredSample, number: int) -> dict[str, Any]:
+    image = predicted.sample.read()
+    prediction = detector.predict(np.asarray(image))
+    assert isinstance(prediction, Prediction)
+    mask = _mask(predicted.sample, image)
+    pictures = zip(
+        ("image", "overlay", "map"), _pictures(detector, image, prediction, mask), strict=True
+    )
+    verdicts = ("normal", "false alarm"), ("missed", "found")
+    return {
+        "number": number,
+        "name": "/".join(Path(predicted.sample.identifier).parts[-2:]),
+        "score": predicted.score,
+        "p_value": predicted.p_value,
+        "verdict": verdicts[predicted.sample.label][predicted.is_anomalous],
+        "is_right": predicted.is_anomalous == predicted.sample.label,
+        "has_truth": mask is not None,
+        "panels": [(name, data_uri(picture)) for name, picture in pictures],
+    }
+
+
+def _pictures(
+    detector: Predictor, image: Image.Image, prediction: Prediction, mask: Mask | None
+) -> Iterator[Image.Image]:
+    """The image as it is; its overlay and its map, with the ground truth where it is known."""
+    limits = detector.background_level_, detector.pixel_threshold_
+    yield image
+    # Lines are drawn on pixels as fine as those that are shown, not on a small image's own.
+    factor = max(1, THUMBNAIL // max(image.size))
+    size = image.width * factor, image.height * factor
+    anomaly_map = np.asarray(
+        Image.fromarray(prediction.map).resize(size, Image.Resampling.BILINEAR)
+    )
+    truth = None if mask is None else mask.repeat(factor, axis=0).repeat(factor, axis=1)
+    for picture in (
+        overlay(image.resize(size), anomaly_map, *limits),
+        coloured_map(anomaly_map, *limits),
+    ):
+        yield picture if truth is None else with_truth(picture, truth)
+
+
+def _mask(sample: Sample, image: Image.Image) -> Mask | None:
+    """Where the defect is, if it is known."""
+    try:
+        mask = sample.read_mask(image.size)
+    except UnusableMask:
+        return None
+    return mask if mask is not None and mask.any() else None
