@@ -19,7 +19,7 @@ from igd.inference.predictor import Prediction, Predictor
 
 SHOWN = 6  # images of a kind at most
 LEAST = 2  # of a kind, where there are so many kinds that not all can have more
-MOST = 48  # images of all kinds together: with three pictures each, a few megabytes
+MOST = 60  # images of all kinds together: with three pictures each, a few megabytes
 
 
 @dataclass(frozen=True)

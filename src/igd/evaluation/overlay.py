@@ -12,8 +12,9 @@ AT_THRESHOLD, AT_MOST = 0.2, 0.6  # opacity
 FULL = 0.75  # share of the way from the threshold to 1 at which colour is strongest
 YELLOW, RED = (255, 220, 0), (255, 0, 0)  # at the threshold, and where colour is strongest
 OUTLINE = (178, 24, 24)  # of what lies above the threshold
-TRUTH = ((255, 255, 255), (0, 70, 200))  # by turns along the border of a ground-truth mask
-DASH = 5  # line widths
+CASING, OF_CASING = (255, 240, 200), 0.6  # beside the outline, and its opacity: for dark images
+TRUTH = ((150, 210, 255), (0, 60, 180))  # by turns along the border of a ground-truth mask
+DASH = 4  # line widths
 # Rows that are painted at once: of a large photograph, colours as floats would take gigabytes.
 BAND = 256
 
@@ -27,10 +28,10 @@ def overlay(image: Image.Image, anomaly_map: Map, usual: float, threshold: float
     and within it from yellow to red.
     """
     pixels = np.array(image.convert("RGB"))
-    lines = outline(anomaly_map > threshold)
+    lines, casing = _contour(anomaly_map > threshold)
     for upper in range(0, len(pixels), BAND):
         rows = slice(upper, upper + BAND)
-        colour, opacity = _paint(anomaly_map[rows], lines[rows], usual, threshold)
+        colour, opacity = _paint(anomaly_map[rows], lines[rows], casing[rows], usual, threshold)
         pixels[rows] = (pixels[rows].astype(np.float64) * (1 - opacity) + colour * opacity).round()
     return Image.fromarray(pixels)
 
@@ -46,7 +47,7 @@ def coloured_map(anomaly_map: Map, usual: float, threshold: float) -> Image.Imag
 
 
 def with_truth(picture: Image.Image, mask: Mask) -> Image.Image:
-    """The picture with a dashed line, white and blue by turns, just outside of a ground-truth
+    """The picture with a dashed line, light and dark blue, just outside of a ground-truth
     mask: what it marks stays visible.
     """
     pixels = np.array(picture.convert("RGB"))
@@ -61,7 +62,7 @@ def layer(anomaly_map: Map, usual: float, threshold: float) -> Image.Image:
     """The colours of `overlay` alone, transparent where nothing is coloured: to be laid over the
     image.
     """
-    colour, opacity = _paint(anomaly_map, outline(anomaly_map > threshold), usual, threshold)
+    colour, opacity = _paint(anomaly_map, *_contour(anomaly_map > threshold), usual, threshold)
     return Image.fromarray(np.concatenate([colour, 255 * opacity], axis=2).round().astype(np.uint8))
 
 
@@ -79,6 +80,11 @@ def outline(mask: Mask) -> Mask:
         padded = np.pad(inner, 1, constant_values=True)  # the image's own edge is no border
         inner = inner & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
     return mask & ~inner
+
+
+def _contour(mask: Mask) -> tuple[Mask, Mask]:
+    """The line within the border of a mask, and a pale one without, by which it is seen on dark."""
+    return outline(mask), outline(~mask)
 
 
 def _line_width(mask: Mask) -> int:
@@ -104,10 +110,11 @@ def _colour(above: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _paint(
-    anomaly_map: Map, lines: Mask, usual: float, threshold: float
+    anomaly_map: Map, lines: Mask, casing: Mask, usual: float, threshold: float
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Colour (h, w, 3) in 0..255 and opacity (h, w, 1) in 0..1 of each pixel."""
     below, above = _levels(anomaly_map, usual, threshold)
     colour, opacity = _colour(above), AT_THRESHOLD * below + (AT_MOST - AT_THRESHOLD) * above
+    colour[casing], opacity[casing] = CASING, OF_CASING
     colour[lines], opacity[lines] = OUTLINE, 1
     return colour, opacity
