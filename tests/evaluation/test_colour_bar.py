@@ -54,7 +54,7 @@ def test_words_stay_within_the_drawing_and_apart(usual: float, threshold: float)
     drawn = ElementTree.fromstring(colour_bar(usual, threshold))
     rows = set()
     for text in drawn.iter("text"):
-        wide = 7 * len(text.text or "")
+        wide = 6.5 * len(text.text or "")
         x = float(text.get("x", "")) - (wide if text.get("text-anchor") == "end" else 0)
         assert x >= 0
         if text.get("text-anchor") == "start":

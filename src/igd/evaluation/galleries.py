@@ -24,7 +24,7 @@ MOST = 60  # images of all kinds together: with three pictures each, a few megab
 
 @dataclass(frozen=True)
 class Group:
-    """Test images of one kind, the detector's mistakes among them, and which of both are shown."""
+    """Test images of one kind: where the detector was wrong, and where it was right."""
 
     kind: str
     label: int
@@ -32,7 +32,7 @@ class Group:
     right: list[ScoredSample]
 
     @property
-    def miss_rate(self) -> float:
+    def error_rate(self) -> float:
         return len(self.mistakes) / (len(self.mistakes) + len(self.right))
 
     def chosen(self, most: int) -> list[ScoredSample]:
@@ -69,21 +69,23 @@ def galleries(detector: Predictor, predicted: list[ScoredSample]) -> dict[str, A
     groups = grouped(predicted)
     shown_groups = [*groups[: MOST // LEAST - 1], *groups[MOST // LEAST - 1 :][-1:]]
     most = max(LEAST, min(SHOWN, MOST // max(len(shown_groups), 1)))
-    numbers, shown = count(1), []
+    numbers, shown, has_truth = count(1), [], False
     for group in shown_groups:
         chosen = group.chosen(most)
+        cards = [_card(detector, each, next(numbers)) for each in chosen]
+        has_truth = has_truth or any(card["has_truth"] for card in cards)
         shown.append(
             {
                 "kind": group.kind,
                 "is_defect": bool(group.label),
                 "told": group.told(chosen),
-                "cards": [_card(detector, each, next(numbers)) for each in chosen],
+                "cards": cards,
             }
         )
     return {
         "galleries": shown,
         "not_shown": [group.kind for group in groups if group not in shown_groups],
-        "has_truth": any(card["has_truth"] for each in shown for card in each["cards"]),
+        "has_truth": has_truth,
     }
 
 
@@ -100,7 +102,7 @@ def grouped(predicted: list[ScoredSample]) -> list[Group]:
     ]
     normal = [each for each in predicted if not each.sample.label]
     return [
-        *sorted(defects, key=lambda group: -group.miss_rate),
+        *sorted(defects, key=lambda group: -group.error_rate),
         *([_group("normal", 0, normal)] if normal else []),
     ]
 

@@ -88,7 +88,7 @@ def _contour(mask: Mask) -> tuple[Mask, Mask]:
 
 
 def _line_width(mask: Mask) -> int:
-    return max(1, round(max(mask.shape) / 200))
+    return max(1, round(int(max(mask.shape)) / 200))
 
 
 def _levels(
