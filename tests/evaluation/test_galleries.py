@@ -30,7 +30,12 @@ def test_mistakes_come_first_the_worst_of_them_at_the_top() -> None:
     cracks, normal = grouped(predicted)
     assert [each.score for each in cracks.chosen(6)] == [0.2, 0.4, 0.6, 0.7, 0.9]
     assert [each.score for each in normal.chosen(6)] == [0.8, 0.55, 0.3, 0.1]
-    assert cracks.told(cracks.chosen(6)) == "All 5 images: 2 missed, 3 found."
+    assert cracks.told(cracks.chosen(6)) == "5 of 5 images shown: 2 of 2 missed, 3 of 3 found."
+
+
+def test_what_never_happened_is_none() -> None:
+    (group,) = grouped([scored("crack", 0.9)])
+    assert group.told(group.chosen(6)) == "1 of 1 image shown: none missed, 1 of 1 found."
 
 
 def test_kinds_that_are_missed_most_come_first_and_normal_images_last() -> None:
@@ -43,7 +48,7 @@ def test_many_mistakes_leave_room_for_some_that_were_found_and_both_are_counted(
     (group,) = grouped(predicted)
     shown = group.chosen(6)
     assert [each.score for each in shown] == [0.4, 0.41, 0.42, 0.43, 0.51, 0.59]
-    assert group.told(shown) == "6 of 20 images: 4 of 11 missed, 2 of 9 found."
+    assert group.told(shown) == "6 of 20 images shown: 4 of 11 missed, 2 of 9 found."
 
 
 class Stub:

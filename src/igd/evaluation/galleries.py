@@ -43,16 +43,19 @@ class Group:
         return [*self.mistakes[: most - kept], *_spread(self.right, kept)]
 
     def told(self, shown: list[ScoredSample]) -> str:
-        """How many images there are, and how many of them are shown."""
+        """How many of how many images are shown."""
         wrong, right = ("missed", "found") if self.label else ("false alarms", "called normal")
-        total, mistakes = len(self.mistakes) + len(self.right), len(self.mistakes)
-        if len(shown) == total:
-            return f"All {total} images: {mistakes} {wrong}, {len(self.right)} {right}."
-        wrongly = sum(each.is_anomalous != self.label for each in shown)
+        mistaken = sum(each.is_anomalous != self.label for each in shown)
+        total, rightly = len(self.mistakes) + len(self.right), len(shown) - mistaken
         return (
-            f"{len(shown)} of {total} images: {wrongly} of {mistakes} {wrong}, "
-            f"{len(shown) - wrongly} of {len(self.right)} {right}."
+            f"{_share(len(shown), total)} image{'s' * (total != 1)} shown: "
+            f"{_share(mistaken, len(self.mistakes))} {wrong}, "
+            f"{_share(rightly, len(self.right))} {right}."
         )
+
+
+def _share(shown: int, total: int) -> str:
+    return f"{shown} of {total}" if total else "none"
 
 
 def kinds_of(predicted: list[ScoredSample]) -> list[str]:
