@@ -13,7 +13,7 @@ from igd import IGD
 from igd.data.reading import read_dataset
 from igd.data.sample import Sample
 from igd.evaluation.evaluate import Evaluation, ScoredSample, evaluate
-from igd.evaluation.galleries import LEAST, MOST, SHOWN, galleries, grouped
+from igd.evaluation.galleries import LEAST, MOST, SHOWN, galleries, grouped, is_elsewhere
 from igd.evaluation.report import write_report
 
 BLANK = np.zeros((8, 8), dtype=np.uint8)
@@ -108,6 +108,16 @@ def test_the_ground_truth_is_drawn_at_its_mask_and_not_on_the_image() -> None:
         assert abs(columns.min() - 30 * factor) <= near
         assert abs(columns.max() - 50 * factor) <= near
         assert not blue[22 * factor : 38 * factor, 32 * factor : 48 * factor].any()
+
+
+def test_an_outline_beside_the_defect_is_told() -> None:
+    outlined, truth = np.zeros((2, 9, 9), dtype=bool)
+    truth[1:4, 1:4] = True
+    assert not is_elsewhere(outlined, truth)  # nothing is outlined
+    outlined[5:8, 5:8] = True
+    assert is_elsewhere(outlined, truth)
+    outlined[3, 3] = True
+    assert not is_elsewhere(outlined, truth)
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def _gradient(name: str, stops: tuple[tuple[Colour, float, float], ...]) -> str:
 def _strip(top: int, fill: str) -> str:
     return (
         f'<rect x="{LEFT}" y="{top}" width="{WIDTH - LEFT - RIGHT}" height="{STRIP}" '
-        f'fill="{fill}"/>'
+        f'fill="{fill}" stroke="var(--rule, #d9dee5)"/>'
     )
 
 

@@ -143,6 +143,8 @@ def _card(detector: Predictor, predicted: ScoredSample, number: int) -> dict[str
         "p_value": predicted.p_value,
         "verdict": verdicts[predicted.sample.label][predicted.is_anomalous],
         "is_right": predicted.is_anomalous == predicted.sample.label,
+        "is_elsewhere": mask is not None
+        and is_elsewhere(prediction.map > detector.pixel_threshold_, mask),
         "has_truth": mask is not None,
         "panels": [(name, data_uri(picture)) for name, picture in pictures],
     }
@@ -166,6 +168,11 @@ def _pictures(
         coloured_map(anomaly_map, *limits),
     ):
         yield picture if truth is None else with_truth(picture, truth)
+
+
+def is_elsewhere(outlined: Mask, truth: Mask) -> bool:
+    """Whether something is outlined, but nothing of the defect: an alarm may have another cause."""
+    return bool(outlined.any()) and not (outlined & truth).any()
 
 
 def _mask(sample: Sample, image: Image.Image) -> Mask | None:
