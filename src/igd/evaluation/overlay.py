@@ -75,6 +75,8 @@ def outline(mask: Mask) -> Mask:
     """The pixels of a mask (h, w) at its border, a line as wide as one pixel in 200 of the
     image.
     """
+    if not mask.any() or mask.all():  # most images: nothing has a border
+        return np.zeros_like(mask)
     inner = mask
     for _ in range(_line_width(mask)):
         padded = np.pad(inner, 1, constant_values=True)  # the image's own edge is no border
