@@ -118,7 +118,8 @@ def report(rows: list[dict[str, float]], options: argparse.Namespace) -> None:
 
 def picture(rows: list[dict[str, Any]]) -> str:
     """Time and memory, each as a share of the most that any run took, over the number of images."""
-    from igd.evaluation.figures import LINE, PALETTE, legend, new_axes, standalone, to_svg
+    from igd.evaluation.figures import LINE, PALETTE, legend, new_axes, to_svg
+    from igd.evaluation.svg import standalone
 
     images = [row["images"] for row in rows]
     axes = new_axes("training images", "share of the most", (0, 1.06 * max(images)), (0, 1.05))

@@ -21,7 +21,7 @@ from igd.benchmark.paper import published
 from igd.benchmark.result_tables import markdown
 from igd.benchmark.run_store import KIND, records_of
 from igd.benchmark.series import Series, half_is_stale, series_of
-from igd.evaluation.figures import standalone
+from igd.evaluation.svg import standalone
 from igd.scales.recipes import FORMER_NAMES
 
 HEAD = """# Results

@@ -20,7 +20,8 @@ from igd.benchmark.curves import charts_of
 from igd.benchmark.result_tables import FORMATS, Cell, ResultTable, page
 from igd.benchmark.run import Protocol, Run
 from igd.benchmark.run_store import Record, RunStore, export_runs, read_records
-from igd.evaluation.figures import BOTTOM, HEIGHT, TOP, standalone
+from igd.evaluation.figures import BOTTOM, HEIGHT, TOP
+from igd.evaluation.svg import standalone
 
 
 def record(

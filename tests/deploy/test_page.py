@@ -1,84 +1,22 @@
 """The page, in a real browser."""
 
 import json
-import os
-import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser import IN_BROWSER, Page
 from conftest import stripes, write_images
 from PIL import Image
 from selenium import webdriver
 
 from igd import IGD
 
-BROWSER = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-DRIVER = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.skipif(
-        not (BROWSER and DRIVER),
-        reason="needs chromium and chromedriver: make browser",
-    ),
-    pytest.mark.xdist_group("browser"),
-]
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--use-fake-device-for-media-stream",
-    "--use-fake-ui-for-media-stream",
-    # Whatever came from elsewhere would be missing.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
+pytestmark = IN_BROWSER
 
 
-class Page:
-    """The browser, in the words of who uses it."""
-
-    def __init__(self, downloads: Path) -> None:
-        options = webdriver.ChromeOptions()
-        options.binary_location = BROWSER
-        for flag in FLAGS:
-            options.add_argument(flag)
-        options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-
-    def all(self, selector: str) -> list:
-        return self.browser.find_elements("css selector", selector)
-
-    def one(self, selector: str):
-        return self.browser.find_element("css selector", selector)
-
-    def texts(self, selector: str) -> list[str]:
-        return [element.text for element in self.all(selector)]
-
-    def run(self, script: str, *arguments: object) -> object:
-        return self.browser.execute_script(script, *arguments)
-
-    def until(self, true: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 20
-        while not true():
-            assert time.monotonic() < deadline, (
-                self.one("body").text,
-                self.browser.get_log("browser"),
-            )
-            time.sleep(0.02)
-
-    def open(self, url: str, width: int = 1280) -> None:
-        self.browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
-        )
-        self.browser.get(url)
+class ServedPage(Page):
+    """The server's page, in the words of who uses it."""
 
     def choose(self, *files: Path) -> None:
         self.until(lambda: self.one("#rate").is_enabled())
@@ -91,8 +29,8 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    opened = Page(tmp_path_factory.mktemp("downloads"))
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
+    opened = ServedPage(tmp_path_factory.mktemp("downloads"))
     yield opened
     opened.browser.quit()
 
@@ -106,7 +44,7 @@ def files(tmp_path: Path, good: bytes, bad: bytes) -> dict[str, Path]:
 
 
 def test_verdicts_of_chosen_files(
-    page: Page, served: Callable[..., str], files: dict[str, Path]
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
     page.open(served())
     page.choose(files["good.png"], files["bad.png"])
@@ -120,7 +58,9 @@ def test_verdicts_of_chosen_files(
     assert [entry for entry in page.browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-def test_a_dropped_image_is_judged(page: Page, served: Callable[..., str], bad: bytes) -> None:
+def test_a_dropped_image_is_judged(
+    page: ServedPage, served: Callable[..., str], bad: bytes
+) -> None:
     page.open(served())
     page.until(lambda: page.one("#rate").is_enabled())
     page.run(
@@ -136,7 +76,7 @@ def test_a_dropped_image_is_judged(page: Page, served: Callable[..., str], bad: 
 
 
 def test_a_file_that_browsers_can_not_show_is_shown_by_the_server(
-    page: Page, served: Callable[..., str], files: dict[str, Path]
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
     with Image.open(files["bad.png"]) as image:
         image.save(files["bad.png"].with_suffix(".tif"))
@@ -148,7 +88,7 @@ def test_a_file_that_browsers_can_not_show_is_shown_by_the_server(
 
 
 def test_one_rate_moves_all_verdicts_without_asking_again(
-    page: Page, served: Callable[..., str], files: dict[str, Path], fitted: IGD
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path], fitted: IGD
 ) -> None:
     page.open(served())
     images = stripes(50, seed=31)
@@ -175,7 +115,7 @@ def test_one_rate_moves_all_verdicts_without_asking_again(
 
 
 def test_a_broken_file_gets_a_readable_message(
-    page: Page, served: Callable[..., str], files: dict[str, Path]
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
     page.open(served(max_bytes=2000))
     large = files["good.png"].with_name("large.png")
@@ -190,7 +130,7 @@ def test_a_broken_file_gets_a_readable_message(
 
 
 def test_the_history_is_saved_as_csv(
-    page: Page, served: Callable[..., str], files: dict[str, Path], tmp_path: Path
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path], tmp_path: Path
 ) -> None:
     page.open(served())
     tricky = files["bad.png"].rename(tmp_path / '=cmd,"x".png')
@@ -211,7 +151,7 @@ def test_the_history_is_saved_as_csv(
 
 
 def test_a_token_is_asked_for(
-    page: Page, served: Callable[..., str], files: dict[str, Path]
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
     page.open(served(token="secret" * 3))
     for given in ("wrong", "secret" * 3):
@@ -225,7 +165,7 @@ def test_a_token_is_asked_for(
 
 
 def test_one_of_several_models_is_chosen(
-    page: Page, served: Callable[..., str], files: dict[str, Path]
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
     page.open(served("nuts", "bolts"))
     page.until(lambda: page.one("#model").is_displayed())
@@ -234,7 +174,7 @@ def test_one_of_several_models_is_chosen(
     assert page.texts("#rows td:nth-child(3)") == ["bolts"]
 
 
-def test_a_picture_from_the_camera(page: Page, served: Callable[..., str]) -> None:
+def test_a_picture_from_the_camera(page: ServedPage, served: Callable[..., str]) -> None:
     page.open(served())
     page.until(lambda: page.one("#camera").is_displayed())
     page.one("#camera").click()
@@ -248,7 +188,7 @@ def test_a_picture_from_the_camera(page: Page, served: Callable[..., str]) -> No
 
 
 def test_everything_is_reached_by_keyboard_and_fits_a_phone(
-    page: Page, served: Callable[..., str], files: dict[str, Path]
+    page: ServedPage, served: Callable[..., str], files: dict[str, Path]
 ) -> None:
     page.open(served(), width=390)
     page.choose(files["bad.png"], files["broken.png"])

@@ -12,8 +12,9 @@ from igd import IGD
 from igd.data.reading import read_dataset
 from igd.evaluation import figures
 from igd.evaluation.evaluate import evaluate
-from igd.evaluation.overlay import OUTLINE, outline, overlay
+from igd.evaluation.overlay import OUTLINE, TRUTH, coloured_map, outline, overlay, with_truth
 from igd.evaluation.report import write_report
+from igd.evaluation.svg import standalone
 
 GREY = (90, 100, 110)
 
@@ -50,6 +51,64 @@ def test_an_outline_goes_round_what_lies_above_the_threshold() -> None:
     assert at_border[5:15, 14].all()
     assert at_border.sum() == 36
     assert not outline(np.ones((8, 8), dtype=bool)).any()  # the image's own edge is no border
+
+
+def test_the_outline_is_seen_on_black() -> None:
+    values = np.full((20, 20), 0.2, dtype=np.float32)
+    values[5:15, 5:15] = 0.9
+    painted = np.asarray(overlay(Image.new("RGB", (20, 20)), values, 0.3, 0.6)).astype(int)
+    assert (painted[4, 5:15] > 100).all()  # pale, beside the dark line
+    assert not painted[2].any()
+
+
+def test_the_ground_truth_is_a_dashed_line_outside_of_its_mask() -> None:
+    mask = np.zeros((40, 60), dtype=bool)
+    mask[10:30, 20:50] = True
+    drawn = np.asarray(with_truth(Image.new("RGB", (60, 40), GREY), mask))
+    changed = (drawn != GREY).any(axis=2)
+    np.testing.assert_array_equal(changed, outline(~mask))
+    assert not (changed & mask).any()  # the defect stays visible
+    for side in (drawn[9, 20:50], drawn[30, 20:50], drawn[10:30, 19], drawn[10:30, 50]):
+        assert {tuple(map(int, pixel)) for pixel in side} == set(TRUTH)
+    nothing = with_truth(Image.new("RGB", (60, 40), GREY), np.zeros_like(mask))
+    assert (np.asarray(nothing) == GREY).all()
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1, of linear RGB.
+VISION = {
+    "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+}
+
+
+def lightness(pixels: np.ndarray, vision: str) -> np.ndarray:
+    """CIE L* of sRGB pixels (n, 3) as seen with this vision."""
+    scaled = pixels / 255
+    linear = np.where(scaled <= 0.04045, scaled / 12.92, ((scaled + 0.055) / 1.055) ** 2.4)
+    seen = (linear @ np.array(VISION[vision]).T).clip(0, 1)
+    return 116 * np.cbrt((seen @ [0.2126, 0.7152, 0.0722]).clip(0.008856)) - 16
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_maps_get_darker_all_the_way_to_whoever_sees_few_colours(vision: str) -> None:
+    values = np.repeat(np.linspace(0.3, 0.6 + 0.75 * 0.4, 41, dtype=np.float32), 5)
+    row = np.asarray(coloured_map(values[None].repeat(3, axis=0), 0.3, 0.6))[1]
+    seen = lightness(row[~(row == OUTLINE).all(axis=1)], vision)
+    steps = np.diff(seen[np.insert(np.diff(seen) != 0, 0, True)])
+    assert len(steps) >= 39
+    assert (steps < 0).all()
+    assert seen[0] - seen[-1] > 35
+    light, dark = lightness(np.array(TRUTH), vision)
+    assert light - dark > 40  # dashes
 
 
 def test_a_tall_image_is_painted_without_seams(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +159,7 @@ def test_the_same_figure_is_the_same_text_and_colours_follow_the_page() -> None:
 
 
 def test_a_figure_stands_alone_too() -> None:
-    picture = figures.standalone(figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"))
+    picture = standalone(figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"))
     assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
     assert "stroke: #c0392b" in picture
     assert "var(" not in picture
@@ -122,7 +181,8 @@ def test_report_stands_alone_and_escapes_names(fitted: IGD, category: Path, tmp_
     write_report(path, fitted, evaluation, "stripes <script>")
     page = path.read_text()
     assert "<script" not in page
-    assert "http" not in page
+    assert not re.search("https?:", page)
+    assert "default-src 'none'; img-src data:" in page
     assert "stripes &lt;script&gt;" in page
     assert page.count("data:image/webp;base64,") >= 8
     assert f"{evaluation.metrics['image_auroc']:.3f}" in page

@@ -205,7 +205,7 @@ def show(options: argparse.Namespace) -> int:
     from igd.benchmark.result_tables import FORMATS as WRITERS
     from igd.benchmark.result_tables import page
     from igd.benchmark.run_store import read_records
-    from igd.evaluation.figures import standalone
+    from igd.evaluation.svg import standalone
     from igd.files import check_writable, make_folder, write_text
 
     if options.output:

@@ -8,7 +8,10 @@ results     what `predict` writes
 audit       which training images look least normal to models that did not train on them
 latents     where test images lie in a model's latent space
 overlay     anomaly maps on an absolute colour scale
+colour_bar  what its colours mean
+galleries   images, overlays and maps by kind of defect
 figures     curves, histograms and scatter plots as SVG, by matplotlib
+svg         drawings as files of their own
 page        HTML pages that stand alone
 report      the page about a detector on a test set
 """

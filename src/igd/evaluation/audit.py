@@ -146,7 +146,10 @@ def rows(audited: list[Audited]) -> list[dict[str, Any]]:
 def write_audit_page(path: Path, audited: list[Audited], title: str, subtitle: str) -> None:
     """A page with the most suspicious images and their anomaly maps."""
     cards = [
-        {**row, "image": data_uri(each.pictures[0]), "overlay": data_uri(each.pictures[1])}
+        {
+            **row,
+            "panels": list(zip(("image", "overlay"), map(data_uri, each.pictures), strict=True)),
+        }
         for row, each in zip(rows(audited), audited, strict=True)
         if each.pictures
     ]

@@ -1,7 +1,7 @@
 """Curves, histograms and scatter plots as SVG, drawn by matplotlib.
 
 Inside a page, colours are the page's (`var(--a)`, dark where the reader's screen is), and text is
-text. `standalone` makes a file of its own from the same picture.
+text. `svg.standalone` makes a file of its own from the same picture.
 """
 
 from __future__ import annotations
@@ -118,12 +118,6 @@ def to_svg(axes: Axes, description: str) -> str:
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(description)}" '
         f'stroke-linejoin="round">{content}'
     )
-
-
-def standalone(svg: str) -> str:
-    """A picture of a page as a file of its own, with name space and colours."""
-    named = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    return re.sub(r"var\(--\w+, (#\w+)\)", r"\1", named) + "\n"
 
 
 def curve(

@@ -10,7 +10,11 @@ from PIL import Image
 
 AT_THRESHOLD, AT_MOST = 0.2, 0.6  # opacity
 FULL = 0.75  # share of the way from the threshold to 1 at which colour is strongest
+YELLOW, RED = (255, 220, 0), (255, 0, 0)  # at the threshold, and where colour is strongest
 OUTLINE = (178, 24, 24)  # of what lies above the threshold
+CASING, OF_CASING = (255, 240, 200), 0.6  # beside the outline, and its opacity: for dark images
+TRUTH = ((150, 210, 255), (0, 60, 180))  # by turns along the border of a ground-truth mask
+DASH = 4  # line widths
 # Rows that are painted at once: of a large photograph, colours as floats would take gigabytes.
 BAND = 256
 
@@ -24,11 +28,33 @@ def overlay(image: Image.Image, anomaly_map: Map, usual: float, threshold: float
     and within it from yellow to red.
     """
     pixels = np.array(image.convert("RGB"))
-    lines = outline(anomaly_map > threshold)
+    lines, casing = _contour(anomaly_map > threshold)
     for upper in range(0, len(pixels), BAND):
         rows = slice(upper, upper + BAND)
-        colour, opacity = _paint(anomaly_map[rows], lines[rows], usual, threshold)
+        colour, opacity = _paint(anomaly_map[rows], lines[rows], casing[rows], usual, threshold)
         pixels[rows] = (pixels[rows].astype(np.float64) * (1 - opacity) + colour * opacity).round()
+    return Image.fromarray(pixels)
+
+
+def coloured_map(anomaly_map: Map, usual: float, threshold: float) -> Image.Image:
+    """The map alone in the colours of `overlay`, opaque: white up to what is usual, yellow at the
+    threshold, then red. It only gets darker, so that it can be read without telling red from green.
+    """
+    below, above = _levels(anomaly_map, usual, threshold)
+    pixels = (255 * (1 - below) + _colour(above) * below).round().astype(np.uint8)
+    pixels[outline(anomaly_map > threshold)] = OUTLINE
+    return Image.fromarray(pixels)
+
+
+def with_truth(picture: Image.Image, mask: Mask) -> Image.Image:
+    """The picture with a dashed line, light and dark blue, just outside of a ground-truth
+    mask: what it marks stays visible.
+    """
+    pixels = np.array(picture.convert("RGB"))
+    y, x = np.nonzero(outline(~mask))
+    # No direction of the pixel grid, nor a diagonal, runs along x + 2y: dashes go all around.
+    turn = (x + 2 * y) // (DASH * _line_width(mask)) % 2
+    pixels[y, x] = np.array(TRUTH, dtype=np.uint8)[turn]
     return Image.fromarray(pixels)
 
 
@@ -36,7 +62,7 @@ def layer(anomaly_map: Map, usual: float, threshold: float) -> Image.Image:
     """The colours of `overlay` alone, transparent where nothing is coloured: to be laid over the
     image.
     """
-    colour, opacity = _paint(anomaly_map, outline(anomaly_map > threshold), usual, threshold)
+    colour, opacity = _paint(anomaly_map, *_contour(anomaly_map > threshold), usual, threshold)
     return Image.fromarray(np.concatenate([colour, 255 * opacity], axis=2).round().astype(np.uint8))
 
 
@@ -49,23 +75,48 @@ def outline(mask: Mask) -> Mask:
     """The pixels of a mask (h, w) at its border, a line as wide as one pixel in 200 of the
     image.
     """
-    inner, width = mask, max(1, round(max(mask.shape) / 200))
-    for _ in range(width):
+    if not mask.any() or mask.all():  # most images: nothing has a border
+        return np.zeros_like(mask)
+    inner = mask
+    for _ in range(_line_width(mask)):
         padded = np.pad(inner, 1, constant_values=True)  # the image's own edge is no border
         inner = inner & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
     return mask & ~inner
 
 
+def _contour(mask: Mask) -> tuple[Mask, Mask]:
+    """The line within the border of a mask, and a pale one without, by which it is seen on dark."""
+    return outline(mask), outline(~mask)
+
+
+def _line_width(mask: Mask) -> int:
+    return max(1, round(int(max(mask.shape)) / 200))
+
+
+def _levels(
+    anomaly_map: Map, usual: float, threshold: float
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """How far each pixel is from what is usual to the threshold, and from there to the strongest
+    colour: (h, w, 1) in 0..1.
+    """
+    below = np.clip((anomaly_map - usual) / max(threshold - usual, 1e-6), 0, 1)
+    above = np.clip((anomaly_map - threshold) / max(FULL * (1 - threshold), 1e-6), 0, 1)
+    return below[:, :, None], above[:, :, None]
+
+
+def _colour(above: NDArray[np.floating]) -> NDArray[np.floating]:
+    """From yellow to red, (h, w, 3) in 0..255."""
+    return np.concatenate(
+        [low + (high - low) * above for low, high in zip(YELLOW, RED, strict=True)], axis=2
+    )
+
+
 def _paint(
-    anomaly_map: Map, lines: Mask, usual: float, threshold: float
+    anomaly_map: Map, lines: Mask, casing: Mask, usual: float, threshold: float
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Colour (h, w, 3) in 0..255 and opacity (h, w, 1) in 0..1 of each pixel."""
-    below = np.clip((anomaly_map - usual) / max(threshold - usual, 1e-6), 0, 1)[:, :, None]
-    reach = max(FULL * (1 - threshold), 1e-6)
-    above = np.clip((anomaly_map - threshold) / reach, 0, 1)[:, :, None]
-    colour = np.concatenate(
-        [np.full_like(above, 255), 220 * (1 - above), np.zeros_like(above)], axis=2
-    )
-    opacity = AT_THRESHOLD * below + (AT_MOST - AT_THRESHOLD) * above
+    below, above = _levels(anomaly_map, usual, threshold)
+    colour, opacity = _colour(above), AT_THRESHOLD * below + (AT_MOST - AT_THRESHOLD) * above
+    colour[casing], opacity[casing] = CASING, OF_CASING
     colour[lines], opacity[lines] = OUTLINE, 1
     return colour, opacity

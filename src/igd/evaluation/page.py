@@ -12,7 +12,7 @@ from PIL import Image
 
 from igd.files import write_text
 
-THUMBNAIL = 320  # pixels
+THUMBNAIL = 512  # pixels: enough to be enlarged on most screens
 
 
 def write_page(path: Path, template: str, contents: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -10,17 +9,16 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from igd.evaluation import figures
+from igd.evaluation.colour_bar import colour_bar
 from igd.evaluation.evaluate import Evaluation, ScoredSample
+from igd.evaluation.galleries import galleries, kinds_of
 from igd.evaluation.metrics import why_undefined
-from igd.evaluation.overlay import overlay
-from igd.evaluation.page import data_uri, write_page
+from igd.evaluation.page import write_page
 from igd.evaluation.summary import as_table, choices, possible_rates
-from igd.inference.predictor import Prediction, Predictor
+from igd.inference.predictor import Predictor
 
 if TYPE_CHECKING:
     from igd.detector import IGD
-
-SHOWN = 6  # images in a gallery
 
 
 def write_report(path: Path, detector: Predictor, evaluation: Evaluation, title: str) -> None:
@@ -52,7 +50,8 @@ def _contents(detector: Predictor, evaluation: Evaluation, title: str) -> dict[s
             *(_training_charts(detector) if is_detector(detector) else ()),
         ],
         "defects": _defect_rows(predicted),
-        "galleries": _galleries(detector, predicted),
+        **galleries(detector, predicted),
+        "colour_bar": colour_bar(detector.background_level_, detector.pixel_threshold_),
         "provenance": _provenance(detector),
     }
 
@@ -142,7 +141,7 @@ def _latent_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[s
 
     shown, planes = latent_planes(detector, [each.sample for each in predicted])
     kinds = [sample.kind for sample in shown]
-    order = _kinds(predicted)
+    order = kinds_of(predicted)
     caption = "Latents of the {} model (t-SNE): near is alike, far and axes mean nothing."
     return [
         (caption.format(name), figures.points(places, kinds, order, f"latents of the {name} model"))
@@ -176,16 +175,10 @@ def _training_charts(detector: IGD) -> list[tuple[str, str]]:
     return charts
 
 
-def _kinds(predicted: list[ScoredSample]) -> list[str]:
-    """Normal kinds first, then by name."""
-    labels = {each.sample.kind: each.sample.label for each in predicted}
-    return sorted(labels, key=lambda kind: (labels[kind], kind))
-
-
 def _defect_rows(predicted: list[ScoredSample]) -> list[list[str]]:
     good = [each.score for each in predicted if not each.sample.label]
     rows = []
-    for kind in _kinds(predicted):
+    for kind in kinds_of(predicted):
         own = [each for each in predicted if each.sample.kind == kind]
         scores = [each.score for each in own]
         area = "-"
@@ -196,55 +189,6 @@ def _defect_rows(predicted: list[ScoredSample]) -> list[list[str]]:
             [kind, str(len(own)), f"{called} of {len(own)}", f"{np.mean(scores):.3f}", area]
         )
     return rows
-
-
-def _galleries(
-    detector: Predictor, predicted: list[ScoredSample]
-) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    ranked = sorted(predicted, key=lambda each: each.score)
-    found = [each for each in reversed(ranked) if each.sample.label and each.is_anomalous]
-    missed = [each for each in ranked if each.sample.label and not each.is_anomalous]
-    alarms = [each for each in reversed(ranked) if not each.sample.label and each.is_anomalous]
-    calm = [each for each in ranked if not each.sample.label and not each.is_anomalous]
-    scale = (
-        "Colours mean the same in every picture: none up to what is usual on normal images, "
-        "an outline and red where few normal images are."
-    )
-    chosen = (
-        (
-            "Defects found",
-            f"Spread over all that were found, the surest first. {scale}",
-            _spread(found),
-        ),
-        ("Defects missed", "The least anomalous first.", missed[:SHOWN]),
-        ("False alarms", "The most anomalous first.", alarms[:SHOWN]),
-        ("Normal images", "Spread over all that were called normal.", _spread(calm)),
-    )
-    return [
-        (heading, text, [_card(detector, each) for each in cards])
-        for heading, text, cards in chosen
-    ]
-
-
-def _spread(predicted: Sequence[ScoredSample]) -> list[ScoredSample]:
-    if len(predicted) <= SHOWN:
-        return list(predicted)
-    return [predicted[round(n * (len(predicted) - 1) / (SHOWN - 1))] for n in range(SHOWN)]
-
-
-def _card(detector: Predictor, predicted: ScoredSample) -> dict[str, Any]:
-    image = predicted.sample.read()
-    prediction = detector.predict(np.asarray(image))
-    assert isinstance(prediction, Prediction)
-    coloured = overlay(image, prediction.map, detector.background_level_, detector.pixel_threshold_)
-    return {
-        "name": "/".join(Path(predicted.sample.identifier).parts[-2:]),
-        "score": predicted.score,
-        "p_value": predicted.p_value,
-        "is_anomalous": predicted.is_anomalous,
-        "image": data_uri(image),
-        "overlay": data_uri(coloured),
-    }
 
 
 def _provenance(detector: Predictor) -> list[tuple[str, Any]]:

@@ -1,5 +1,5 @@
 """What `igd predict` leaves in a folder: a table that is complete up to its last row, anomaly
-maps as pictures, and raw maps.
+maps as pictures with a colour bar, and raw maps.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from igd.errors import UserError
+from igd.evaluation.colour_bar import colour_bar
 from igd.evaluation.overlay import as_grey16, overlay
+from igd.evaluation.svg import standalone
 from igd.files import atomic, make_folder, remove_parts, write_text
 from igd.inference.predictor import Prediction, Predictor
 from igd.inference.regions import rare_regions
 
 TableFormat = Literal["csv", "jsonl"]
 MapFormat = Literal["npy", "png16"]
+COLOURS = "colours.svg"  # what the colours of the pictures mean
 ORIGIN = ".igd-predict.json"  # what the rows of a table come from
 
 
@@ -98,6 +101,7 @@ class Results:
         origin = {"maps": maps, "columns": list(COLUMNS), **(made_from or {})}
         _check_origin(folder / ORIGIN, origin, path.exists())
         remove_parts(folder)
+        write_text(folder / COLOURS, standalone(colour_bar(*self._limits())))
         self.done, self.tally = set[str](), Tally()
         for row in read_rows(path, table) if path.exists() else ():
             self.done.add(as_written(row["path"]))
@@ -113,12 +117,15 @@ class Results:
         self.table.write(row)
         self.tally.add(row)
 
+    def _limits(self) -> tuple[float, float]:
+        """Between which colour begins and the outline is drawn."""
+        return self.predictor.background_level_, self.predictor.pixel_threshold_
+
     def _write_pictures(self, name: str, prediction: Prediction) -> None:
         assert prediction.image is not None
-        limits = self.predictor.background_level_, self.predictor.pixel_threshold_
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         with atomic(self.folder / f"{name}.png") as part:
-            overlay(prediction.image, prediction.map, *limits).save(part, format="PNG")
+            overlay(prediction.image, prediction.map, *self._limits()).save(part, format="PNG")
         if self.map_folder and self.maps:
             (self.map_folder / name).parent.mkdir(parents=True, exist_ok=True)
             write_map(self.map_folder / name, prediction.map, self.maps)
