@@ -48,7 +48,7 @@ def _image(dataset: Any, window: tuple[float, float] | None) -> Image.Image:
     pixels = dataset.pixel_array
     first = pixels[0] if frames > 1 else pixels
     if first.ndim == 3:
-        from pydicom.pixels import convert_color_space
+        from pydicom.pixels.processing import convert_color_space
 
         space = str(dataset.PhotometricInterpretation)
         colours = first if space == "RGB" else convert_color_space(first, space, "RGB")
@@ -65,7 +65,7 @@ def _windowed(
     """Stored values as 8-bit grey levels; of MONOCHROME1, in which the lowest is white, turned
     round.
     """
-    from pydicom.pixels import apply_modality_lut, apply_voi_lut
+    from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
 
     values = np.asarray(apply_modality_lut(stored, dataset), dtype=np.float64)
     if window is None and "VOILUTSequence" in dataset:
