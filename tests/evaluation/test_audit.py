@@ -91,7 +91,7 @@ def test_the_same_seed_gives_the_same_ranking() -> None:
 
 
 def test_folds_are_dealt_evenly() -> None:
-    parts = deal(11, 3, seed=0)
+    parts = deal(np.arange(11), 3, seed=0)
     assert sorted(np.concatenate(parts)) == list(range(11))
     assert sorted(map(len, parts)) == [3, 4, 4]
 
