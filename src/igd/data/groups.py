@@ -81,16 +81,16 @@ def with_groups(source: Source, groups: Any, argument: str) -> Source:
     values = np.asarray(groups, dtype=object).tolist()
     if not isinstance(values, list) or len(values) != len(source):
         count = len(values) if isinstance(values, list) else 1
-        raise UserError(f"{argument} has {count} values for {len(source)} images; give one an image")
+        raise UserError(
+            f"{argument} has {count} values for {len(source)} images; give one an image"
+        )
     unknown = [number for number, value in enumerate(values) if value is None or value != value]
     if unknown:
         raise UserError(f"{argument} has no value for image {unknown[0]}; give one an image")
     return replace(source, groups=[str(value) for value in values], grouped_by=argument)
 
 
-def group_numbers(
-    groups: Sequence[str] | None, images: Sequence[int]
-) -> NDArray[np.int64]:
+def group_numbers(groups: Sequence[str] | None, images: Sequence[int]) -> NDArray[np.int64]:
     """A number for the group of each of these images, from 0; without groups, every image is one of
     its own.
 

@@ -29,10 +29,10 @@ def ranking_intervals(
     """Bootstrap intervals of image AUROC and average precision: percentiles over resampled test
     sets.
 
-    Normal and anomalous images are resampled apart, so that every resample has as many of each as
-    the test set. Images of one group, such as a patient's, are drawn together; groups of normal
-    images, of anomalous ones and of both are resampled apart. A ranking without a mistake has none in any resample either: its interval is the
-    point 1, however few the images.
+    Normal and anomalous images are resampled apart, so that every resample has both. Images of one
+    group, such as a patient's, are drawn together: groups of normal images, of anomalous ones and
+    of both are resampled apart. A ranking without a mistake has none in any resample either: its
+    interval is the point 1, however few the images.
     """
     aurocs, precisions = _bootstrapped(labels, scores, groups, resamples, seed)
     return {"image_auroc": _percentiles(aurocs), "average_precision": _percentiles(precisions)}
@@ -94,9 +94,7 @@ def _strata(labels: NDArray[np.int64], groups: Groups) -> list[Groups]:
     return [stratum for stratum in strata if len(stratum)]
 
 
-def _drawn(
-    stratum: Groups, count: int, rows: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
+def _drawn(stratum: Groups, count: int, rows: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Resamples of these groups, as how often each of `count` is drawn: (rows, count)."""
     picked = stratum[rng.integers(len(stratum), size=(rows, len(stratum)), dtype=np.int32)]
     picked = picked + np.arange(rows)[:, None] * count

@@ -95,7 +95,9 @@ def promised_rate(asked: float | None, split: Split, source: Source) -> float:
     apart = calibrated_with(split)["measuring_images"]
     unit, count = unit_of(source), len(split.calibration)
     why = f" ({apart} of its images scale the parts of the score)" if apart else ""
-    remedy = f"add good images{' of other groups' if source.groups else ''} to {source.described}{why}"
+    remedy = (
+        f"add good images{' of other groups' if source.groups else ''} to {source.described}{why}"
+    )
     return choose_rate(asked, count, remedy, unit)
 
 
