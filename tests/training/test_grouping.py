@@ -10,8 +10,10 @@ import pytest
 from conftest import stripes
 
 from igd import IGD
+from igd.deploy.export import describe
 from igd.errors import UserError
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*model:")
 QUICK = {"pretrain": "scratch", "combination": "sum", "steps": 2, "width": 2}
 PATIENTS = [f"patient-{number}" for number in range(10) for _ in range(3)]
 
@@ -32,6 +34,8 @@ def test_the_file_says_how_groups_were_made_and_names_none(grouped: IGD, tmp_pat
     assert b"patient-" not in (tmp_path / "model.igd").read_bytes()
     loaded = IGD.load(tmp_path / "model.igd")
     assert loaded.provenance_["grouped_by"] == "groups"
+    assert describe(loaded)["provenance"]["grouped_by"] == "groups"
+    assert "patient-" not in str(describe(loaded))
     np.testing.assert_array_equal(loaded.calibration_.scores, grouped.calibration_.scores)
 
 

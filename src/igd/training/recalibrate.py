@@ -94,7 +94,7 @@ def promised_rate(asked: float | None, split: Split, source: Source) -> float:
     """The rate that separate images can promise, or what is missing."""
     apart = calibrated_with(split)["measuring_images"]
     unit, count = unit_of(source), len(split.calibration)
-    why = f" ({apart} of its images scale the parts of the score)" if apart else ""
+    why = f" ({apart} of its {len(source)} scale the parts of the score)" if apart else ""
     remedy = (
         f"add good images{' of other groups' if source.groups else ''} to {source.described}{why}"
     )
