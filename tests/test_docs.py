@@ -97,11 +97,13 @@ async def until_loaded(server: lifecycle.DrainingServer) -> None:
 
 
 def write_data_sets(folder: Path, category: Path) -> None:
-    """A list of images and arrays of two classes, as docs/data.md has them."""
+    """Lists of images and arrays of two classes, as docs/data.md has them."""
     shutil.copytree(category, folder / "listed")
     images = sorted(folder.glob("listed/t*/*/*.png"))
     rows = [f"{path.relative_to(folder)},{path.parent.name},{path.parts[-3]}" for path in images]
     (folder / "parts.csv").write_text("\n".join(["path,label,split", *rows]))
+    patients = [f"{row},{number // 2}" for number, row in enumerate(rows)]
+    (folder / "scans.csv").write_text("\n".join(["path,label,split,patient", *patients]))
     train, test = (
         np.concatenate([stripes(20, seed=seed), spotted(stripes(20, seed=seed))]) for seed in (1, 2)
     )

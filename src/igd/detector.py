@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from igd.data.groups import with_groups
 from igd.data.sources import as_source
+from igd.errors import UserError
 from igd.files import check_writable
 from igd.inference.predictor import BatchScores, Predictor
 from igd.persistence.model_file import from_bytes, read_model, to_bytes, write_model
@@ -46,17 +48,23 @@ class IGD(Predictor, Parameters, BaseEstimator):
         X: Any,
         y: Any = None,
         *,
+        groups: Any = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
         calibration_images: Any = None,
+        calibration_groups: Any = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> IGD:
         """Learn from normal images: a folder, a list of files, an array (n, h, w[, 3]) or a
         `Dataset`; `y` is ignored.
 
+        Images of one value in `groups`, one an image, belong together, such as those of a patient:
+        none is learnt from by a model that scores another for the threshold, and the promise is
+        about an image of a new group. A data set's images may have groups already.
+
         Other normal images may set the threshold, in place of a share of these
-        (`calibration_images`).
+        (`calibration_images`, with their `calibration_groups`).
 
         With `checkpoint`, the run is written there now and then, and when `stop` says so it ends
         with `Interrupted`; the same call with `resume=True` takes it up and ends exactly where it
@@ -64,9 +72,15 @@ class IGD(Predictor, Parameters, BaseEstimator):
         detector is saved.
         """
         controls = Controls(progress or Progress(), stop, None)
-        separate = None if calibration_images is None else as_source(calibration_images)
+        source, separate = with_groups(as_source(X), groups, "groups"), None
+        if calibration_images is not None:
+            separate = with_groups(
+                as_source(calibration_images), calibration_groups, "calibration_groups"
+            )
+        elif calibration_groups is not None:
+            raise UserError("calibration_groups has no effect without calibration_images")
         self.fitted_ = fit(
-            self, as_source(X), controls, Path(checkpoint) if checkpoint else None, resume, separate
+            self, source, controls, Path(checkpoint) if checkpoint else None, resume, separate
         )
         return self
 
@@ -74,16 +88,18 @@ class IGD(Predictor, Parameters, BaseEstimator):
         self,
         X: Any,
         *,
+        groups: Any = None,
         max_false_alarms: float | None = None,
         progress: Progress | None = None,
     ) -> IGD:
         """Set the threshold anew, from normal images that the detector did not learn from, without
         training: for another camera, other light, or a lower rate. The rate stays what it was
-        unless another is given; too few images for it are refused.
+        unless another is given; too few images for it, or too few `groups` of them, are refused.
         """
         self.check_ready()
+        source = with_groups(as_source(X), groups, "groups")
         self.fitted_ = recalibrate(
-            self.fitted_, as_source(X), max_false_alarms, self.strict, progress or Progress()
+            self.fitted_, source, max_false_alarms, self.strict, progress or Progress()
         )
         if max_false_alarms is not None:
             self.max_false_alarms = max_false_alarms

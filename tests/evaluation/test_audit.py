@@ -91,9 +91,18 @@ def test_the_same_seed_gives_the_same_ranking() -> None:
 
 
 def test_folds_are_dealt_evenly() -> None:
-    parts = deal(11, 3, seed=0)
+    parts = deal(np.arange(11), 3, seed=0)
     assert sorted(np.concatenate(parts)) == list(range(11))
     assert sorted(map(len, parts)) == [3, 4, 4]
+
+
+def test_groups_are_dealt_whole() -> None:
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(7), 3))
+    parts = deal(groups, 3, seed=1)
+    assert sorted(np.concatenate(parts)) == list(range(21))
+    assert sum(len(np.unique(groups[part])) for part in parts) == 7
+    with pytest.raises(UserError, match="with 7 groups it must lie between 2 and 7"):
+        deal(groups, 8, seed=1)
 
 
 @pytest.mark.parametrize("folds", [1, 11])

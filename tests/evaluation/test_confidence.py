@@ -7,7 +7,12 @@ import pytest
 from scipy.stats import binom
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from igd.evaluation.confidence import auroc_difference, ranking_intervals, rate_interval
+from igd.evaluation.confidence import (
+    auroc_difference,
+    grouped_rate_interval,
+    ranking_intervals,
+    rate_interval,
+)
 
 
 def draw(rng: np.random.Generator, normal: int, anomalous: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,3 +114,58 @@ def test_a_difference_is_the_difference_of_the_same_resamples() -> None:
     low, high = auroc_difference(labels, scores, -scores)
     assert 0 < low < high
     assert auroc_difference(labels, -scores, scores) == pytest.approx((-high, -low))
+
+
+def clustered(rng: np.random.Generator, normal: int, anomalous: int, copies: int):
+    """Test images of which each group has `copies` near copies."""
+    labels, scores = draw(rng, normal, anomalous)
+    noise = rng.normal(0, 0.01, copies * len(labels))
+    groups = np.repeat(np.arange(len(labels)), copies)
+    return labels[groups], scores[groups] + noise, groups
+
+
+def test_copies_of_images_are_no_evidence_where_they_are_grouped() -> None:
+    labels, scores = draw(np.random.default_rng(6), 60, 40)
+    groups = np.repeat(np.arange(100), 4)
+    copied = ranking_intervals(labels[groups], scores[groups], groups)
+    assert copied == ranking_intervals(labels, scores)
+    low, high = ranking_intervals(labels[groups], scores[groups])["image_auroc"]
+    assert high - low < 0.6 * np.diff(copied["image_auroc"]).item()
+
+
+def test_grouped_intervals_cover_the_truth_as_often_as_they_say_and_others_do_not() -> None:
+    rng = np.random.default_rng(7)
+    truth = roc_auc_score(*draw(rng, 50_000, 50_000))
+    covered: list[list[bool]] = [[], []]
+    for _ in range(150):
+        labels, scores, groups = clustered(rng, 50, 50, 3)
+        for each, by in zip(covered, (groups, None), strict=True):
+            low, high = ranking_intervals(labels, scores, by, resamples=200)["image_auroc"]
+            each.append(low <= truth <= high)
+    assert np.mean(covered[0]) > 0.88 > 0.84 > np.mean(covered[1])
+
+
+def test_groups_of_both_kinds_are_drawn_whole() -> None:
+    """Every patient has a higher score on the defect than on the rest: whoever is drawn, the
+    ranking within patients is perfect, and across them it is not.
+    """
+    rng = np.random.default_rng(8)
+    level = np.repeat(rng.normal(0, 0.2, 30), 2)
+    labels, groups = np.tile([0, 1], 30), np.repeat(np.arange(30), 2)
+    low, high = ranking_intervals(labels, level + labels, groups)["image_auroc"]
+    assert 0.9 < low <= high <= 1
+    single = ranking_intervals(labels[:2], level[:2] + labels[:2], groups[:2])
+    assert single["image_auroc"] == (1, 1)
+
+
+def test_rates_of_grouped_images_have_wider_intervals_that_cover() -> None:
+    rng, covered = np.random.default_rng(9), []
+    for _ in range(300):
+        wrong = rng.random(40) < 0.15
+        groups = np.repeat(np.arange(40), 5)
+        low, high = grouped_rate_interval(wrong[groups], groups)
+        covered.append(low <= 0.15 <= high)
+    assert np.mean(covered) > 0.93
+    alone = rng.random(200) < 0.3
+    apart = grouped_rate_interval(alone, np.arange(200))
+    assert apart == pytest.approx(rate_interval(int(alone.sum()), 200), abs=0.01)

@@ -87,3 +87,15 @@ def test_best_f1_is_the_best_over_all_thresholds() -> None:
         for limit in np.unique(scores)
     ]
     assert best_f1(labels, scores) == pytest.approx(max(tried))
+
+
+def test_near_copies_of_few_false_alarms_do_not_break_the_promise() -> None:
+    """Two patients of 20 with ten images each: 10 % by chance, but not 20 of 200 images."""
+    groups = np.repeat(np.arange(20), 10)
+    labels, scores = np.zeros(200, dtype=int), np.where(groups < 2, 0.48, 0.1)
+    assert "the promise does not hold" in " ".join(comments(labels, scores, CALIBRATION))
+    assert comments(labels, scores, CALIBRATION, groups) == []
+    many = np.where(groups < 8, 0.48, 0.1)
+    assert "the promise does not hold" in " ".join(comments(labels, many, CALIBRATION, groups))
+    (told,) = in_numbers(labels, scores, CALIBRATION, groups)["summary"]
+    assert "20 of 200 normal images are false alarms (10 %; 95 % interval: 0.9 % to 34.3 %)" in told

@@ -4,9 +4,11 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import Features
+from igd.inference.conformal import threshold
 from igd.progress import Progress
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.training.crossfit import FOLDS, cross_fit, outputs_of
+from igd.training.split import one_of_each
 
 
 class Remembers(FeatureScale):
@@ -47,6 +49,59 @@ def test_every_image_is_measured_once_in_order_by_a_model_that_does_not_know_it(
         ((unknown, which),) = cross_fit(lambda: [Remembers()], levels(count), 0, Progress())
         assert unknown.tolist() == [1.0] * count
         assert which.tolist() == list(range(count))
+
+
+def test_images_of_one_group_are_in_one_fold() -> None:
+    groups = torch.randint(0, 9, (40,), generator=torch.Generator().manual_seed(0))
+    groups = groups.unique(return_inverse=True)[1]
+
+    class ByGroup(Remembers):
+        def distances(self, features: Features) -> list[Tensor]:
+            measured = [int(value) for value in features.maps[0][:, 0, 0, 0]]
+            known = {int(groups[int(each)]) for each in self.known}
+            return [
+                torch.tensor([float(int(groups[each]) not in known) for each in measured]),
+                torch.tensor(measured),
+            ]
+
+    ((unknown, which),) = cross_fit(lambda: [ByGroup()], levels(40), 0, Progress(), groups)
+    assert unknown.tolist() == [1.0] * 40
+    assert which.tolist() == list(range(40))
+
+
+class Nearest(Remembers):
+    """Distance from the nearest image that it learnt from."""
+
+    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
+        self.known = maps[0].flatten(1).float()
+
+    def distances(self, features: Features) -> list[Tensor]:
+        return [torch.cdist(features.maps[0].flatten(1), self.known).amin(dim=1)]
+
+
+def near_copies(patients: int, copies: int, rng: torch.Generator) -> list[Tensor]:
+    middles = torch.randn(patients, 4, 1, 1, generator=rng).repeat_interleave(copies, dim=0)
+    return [(middles + 0.01 * torch.randn(middles.shape, generator=rng)).half()]
+
+
+def test_the_promise_holds_for_new_patients_with_groups_and_not_without() -> None:
+    """60 patients with 4 near copies each: images of other patients are all alarms where a copy of
+    each calibration image was learnt from.
+    """
+    rng, groups = torch.Generator().manual_seed(0), torch.arange(60).repeat_interleave(4)
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for seed in range(60):
+        learnt, others = near_copies(60, 4, rng), near_copies(12, 4, rng)
+        model = Nearest()
+        model.learn(learnt, rng)
+        (new,) = model.distances(Features([each.float() for each in others], None))
+        for grouped, by in ((True, groups), (False, None)):
+            ((scores,),) = cross_fit(lambda: [Nearest()], learnt, seed, Progress(), by)
+            if by is not None:
+                scores = scores[one_of_each(torch.arange(240), by, seed)]
+            rates[grouped].append((new > threshold(scores, 0.05)).float().mean().item())
+    assert 0.005 < torch.tensor(rates[True]).mean() < 0.06
+    assert min(rates[False]) > 0.8
 
 
 def test_outputs_come_in_order_batch_after_batch() -> None:

@@ -11,6 +11,7 @@ from igd.cli.common import (
     DONE,
     add_command,
     add_data_flags,
+    add_group_flags,
     progress_of,
     training_set,
     warnings_as_lines,
@@ -48,6 +49,7 @@ def add(commands: Any) -> None:
         help="models to train, each without its part (default: %(default)s)",
     )
     add_data_flags(command)
+    add_group_flags(command)
     add_training_flags(command)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from igd.cli.common import (
     DONE,
     add_command,
+    add_group_flags,
     add_rate_flag,
+    groups_asked,
     progress_of,
     warnings_as_lines,
 )
@@ -35,6 +37,7 @@ def add(commands: Any) -> None:
         "(without: only the rate changes)",
     )
     add_rate_flag(command)
+    add_group_flags(command)
     command.add_argument(
         "-o",
         "--output",
@@ -57,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
             "nothing to calibrate with; give a folder of good images, or another rate "
             "(--max-false-alarms)"
         )
+    if options.images is None and any(groups_asked(options).values()):
+        raise UserError("groups have no effect without images to calibrate with; give both")
     from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.files import check_writable, locked
@@ -72,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             detector.strict = options.strict
             with warnings_as_lines():
                 detector.calibrate(
-                    read_dataset(options.images),
+                    read_dataset(options.images, **groups_asked(options)),
                     max_false_alarms=options.max_false_alarms,
                     progress=progress_of(options),
                 )
@@ -99,7 +104,8 @@ def _print(
     made, count = detector.provenance_, len(detector.calibration_.scores)
     print(
         f"{visible(target)}: scores above {detector.threshold_:.4f} are alarms, at most "
-        f"{detector.false_alarm_rate_:.1%} of normal images, by {count} calibration images "
+        f"{detector.false_alarm_rate_:.1%} of normal images"
+        f"{' of new groups' if 'groups' in made else ''}, by {count} calibration images "
         f"(before: {before[0]:.4f}, {before[1]:.1%})"
     )
     if options.images is not None and made["measuring_images"]:

@@ -102,6 +102,27 @@ def add_data_flags(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_group_flags(command: argparse.ArgumentParser) -> None:
+    """Which images belong together."""
+    command.add_argument(
+        "--group",
+        metavar="COLUMN",
+        help="a manifest's column whose value images of one patient or part share; they stay "
+        "together, and the promise is about new ones (docs/decisions.md)",
+    )
+    command.add_argument(
+        "--group-by",
+        metavar="PATTERN",
+        help="the same from file names: a regular expression that finds the patient or part, such "
+        r"as 'patient(\d+)'",
+    )
+
+
+def groups_asked(options: argparse.Namespace) -> dict[str, str | None]:
+    """What the flags of `add_group_flags` say, for `read_dataset`."""
+    return {name: getattr(options, name, None) for name in ("group", "group_by")}
+
+
 def add_rate_flag(command: argparse.ArgumentParser) -> None:
     """The same model, another threshold."""
     command.add_argument(
@@ -126,7 +147,7 @@ def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
 
     check_seed(options.seed)
     with warnings_as_lines():
-        dataset = read_dataset(options.images, root=options.root)
+        dataset = read_dataset(options.images, root=options.root, **groups_asked(options))
     return apply_protocols(
         dataset,
         normal_class=options.normal_class,
@@ -145,7 +166,7 @@ def labelled_set(options: argparse.Namespace, recorded: Any) -> Dataset:
     from igd.training.parameters import check_seed
 
     check_seed(options.seed)
-    dataset = read_dataset(options.images, root=options.root)
+    dataset = read_dataset(options.images, root=options.root, **groups_asked(options))
     if options.normal_class is None and options.contamination is None:
         return repeat_for_testing(dataset, recorded)
     return apply_protocols(

@@ -11,6 +11,7 @@ from igd.cli.common import (
     DONE,
     add_command,
     add_data_flags,
+    add_group_flags,
     labelled_set,
     progress_of,
     warnings_as_lines,
@@ -42,6 +43,7 @@ def add(commands: Any) -> None:
         help="folder with test/good, test/<defect> and ground_truth/<defect>, or another data set",
     )
     add_data_flags(command)
+    add_group_flags(command)
     command.add_argument(
         "--seed", type=int, default=0, help="of --contamination (default: %(default)s)"
     )

@@ -10,6 +10,7 @@ from igd.cli.common import (
     DONE,
     add_command,
     add_data_flags,
+    add_group_flags,
     add_rate_flag,
     labelled_set,
     print_metrics,
@@ -36,6 +37,7 @@ def add(commands: Any) -> None:
     )
     add_rate_flag(command)
     add_data_flags(command)
+    add_group_flags(command)
     command.add_argument(
         "--seed", type=int, default=0, help="of --contamination (default: %(default)s)"
     )

@@ -56,11 +56,12 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "reads", f"{info['side']}x{info['side']} pixels, {colour}, by {info['fit']}"
     if "int8" in info:
         yield "exported", f"by {info['exported_by']}{', 8-bit' if info['int8'] else ''}"
+    new = f" of new groups (by {info['grouped_by']})" if "grouped_by" in info else ""
     yield (
         "promise",
         (
-            f"at most {info['max_false_alarms']:.1%} of normal images are alarms: scores above "
-            f"{info['threshold']:.4f} (lowest possible rate: {info['lowest_rate']:.2%})"
+            f"at most {info['max_false_alarms']:.1%} of normal images{new} are alarms: scores "
+            f"above {info['threshold']:.4f} (lowest possible rate: {info['lowest_rate']:.2%})"
         ),
     )
     yield "calibrated", _calibration(calibration)

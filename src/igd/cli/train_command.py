@@ -12,7 +12,9 @@ from igd.cli.common import (
     DONE,
     add_command,
     add_data_flags,
+    add_group_flags,
     checkpoint_beside,
+    groups_asked,
     interruptible,
     progress_of,
     training_set,
@@ -48,6 +50,7 @@ def add(commands: Any) -> None:
         help="other good images to set the threshold with; all of IMAGES are learnt from then",
     )
     add_data_flags(command)
+    add_group_flags(command)
     command.add_argument(
         "--fraction",
         type=float,
@@ -72,7 +75,10 @@ def run(options: argparse.Namespace) -> int:
     with locked(target, "training"):
         checkpoint = checkpoint_beside(options)
         dataset = training_set(options, options.fraction)
-        separate = options.calibration_images and read_dataset(options.calibration_images)
+        with warnings_as_lines():
+            separate = options.calibration_images and read_dataset(
+                options.calibration_images, **groups_asked(options)
+            )
         with interruptible() as stop, warnings_as_lines():
             detector.fit(
                 dataset,
@@ -99,7 +105,12 @@ def run(options: argparse.Namespace) -> int:
     else:
         made = detector.provenance_
         calibrated = f"the {made['calibration_images']} held out"
-        if made["calibration"] == "cross-fitted":
+        if made["calibration"] == "cross-fitted" and "groups" in made:
+            calibrated = (
+                f"an image of each of {made['groups']} groups, scored by a model that learnt from "
+                f"none of its group"
+            )
+        elif made["calibration"] == "cross-fitted":
             calibrated = "all of them, each scored by a model that did not learn from it"
         elif made["calibration"] == "separate images":
             calibrated = f"{made['calibration_images']} images of {made['calibration_source']}"
@@ -109,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
             f"{visible(target)}: learnt from {made['images']} images in {made['seconds']:.0f} s "
             f"(recipe {options.recipe}, seed {options.seed}); scores above "
             f"{detector.threshold_:.4f} are alarms, at most {detector.false_alarm_rate_:.1%} of "
-            f"normal images by {visible(calibrated)}"
+            f"normal images{' of new groups' if 'groups' in made else ''} by {visible(calibrated)}"
         )
     return DONE
 

@@ -4,6 +4,7 @@ sample      an image and what is known about it
 dataset     samples under one name, to train on and to test on
 formats/    one file a format: folders, manifest, npz, idx, cifar, medical
 reading     whatever people have, as a data set
+groups      images of one patient or part, that stay together
 labels      what a label says
 protocols   one class as normal, fewer training images, anomalies among them
 sources     folders, lists, arrays and data sets as images to read by number

@@ -35,6 +35,7 @@ class Dataset:
         str, ...
     ] = ()  # to choose the normal one from; empty where it is known which samples are normal
     steps: tuple[Step, ...] = ()
+    grouped_by: str = ""  # how its samples got their groups; empty: they have none
 
     def __post_init__(self) -> None:
         _check_unique(self)

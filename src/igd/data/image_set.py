@@ -33,6 +33,7 @@ class ImageSet:
     sizes: list[tuple[int, int]]  # width and height of each original
     skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
     modes: list[str] = field(default_factory=list)  # of each original, as Pillow calls them
+    numbers: list[int] = field(default_factory=list)  # of each in its source
 
     def __len__(self) -> int:
         return len(self.names)
@@ -63,12 +64,12 @@ def decode(
     sizes: list[tuple[int, int]] = []
     skipped: list[str] = []
     modes: list[str] = []
+    numbers: list[int] = []
     used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
-        for name, decoded in progress.track(
-            _squares(source, geometry), len(source), "reading images"
-        ):
+        squares = progress.track(_squares(source, geometry), len(source), "reading images")
+        for number, (name, decoded) in enumerate(squares):
             if isinstance(decoded, UnreadableImage):
                 if strict:
                     raise decoded
@@ -76,6 +77,7 @@ def decode(
                 continue
             square, size, share, mode = decoded
             modes.append(mode)
+            numbers.append(number)
             names.append(name)
             sizes.append(size)
             used.extend(() if share is None else (share,))
@@ -90,7 +92,7 @@ def decode(
     for message in skipped:
         progress.say(f"left out: {message}")
     _warn_of_depth(used, len(names), source, progress)
-    return ImageSet(pixels, names, sizes, skipped, modes)
+    return ImageSet(pixels, names, sizes, skipped, modes, numbers)
 
 
 def _warn_of_depth(used: list[float], count: int, source: Source, progress: Progress) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,7 @@ class Sample:
     label: int = 0  # 1 for an anomalous image
     mask: Path | NDArray[np.bool_] | None = None  # where the defect is; None: nowhere, or not known
     split: Split = "test"
+    group: str | None = None  # what it shares with other images: a patient, a part
 
     def read(self) -> Image.Image:
         """The image in 8-bit RGB, or in grey where the source has grey arrays."""
@@ -62,6 +64,17 @@ class Sample:
         if not mask.any():
             raise UnusableMask(f"{name}: marks no pixel")
         return mask
+
+
+def groups_of(samples: Sequence[Sample]) -> list[str] | None:
+    """The groups of samples, or None where they have none."""
+    known = [sample.group for sample in samples if sample.group is not None]
+    if not known:
+        return None
+    if len(known) < len(samples):
+        missing = next(sample.identifier for sample in samples if sample.group is None)
+        raise UserError(f"{missing}: has no group, and other images have; every image needs one")
+    return known
 
 
 def _read_mask(path: Path) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from igd.data.decoding import (
     read_image,
     to_rgb,
 )
-from igd.data.sample import Sample
+from igd.data.sample import Sample, groups_of
 from igd.errors import UserError
 
 PIXELS_HELD = 50_000_000  # of originals, decoded ahead or waiting for their batch
@@ -45,6 +45,8 @@ class Source:
     protocols: list[dict[str, Any]] = field(default_factory=list)
     pixels: Callable[[int], int] = lambda _: 0  # how many one has, before it is decoded
     single: bool = False  # one image was given, not a list with one in it
+    groups: list[str] | None = None  # which images belong together: a label for each
+    grouped_by: str = ""  # how they were grouped, in words
 
     def __len__(self) -> int:
         return len(self.names)
@@ -58,9 +60,10 @@ def as_source(images: Any) -> Source:
     if isinstance(images, Source):
         return images
     if isinstance(images, Dataset):
-        return _samples(
+        found = _samples(
             images.training_samples(), images.described, [step.to_json() for step in images.steps]
         )
+        return replace(found, grouped_by=images.grouped_by)
     if isinstance(images, str | Path):
         found = _files(find_images(Path(images)), str(images))
         return replace(found, single=Path(images).is_file())
@@ -150,6 +153,7 @@ def _samples(samples: list[Sample], described: str, protocols: list[dict[str, An
         described,
         protocols,
         lambda n: samples[n].pixels(),
+        groups=groups_of(samples),
     )
 
 

@@ -135,6 +135,7 @@ def describe(detector: IGD) -> dict[str, object]:
     backbone = detector.fitted_.backbone
     attribution = backbone.backbone.attribution if backbone else None
     learnt = ("image_size", "image_mode")  # which older files don't have
+    grouped = ("grouped_by", "groups")  # which models of images without groups don't have
     return {
         "format": FORMAT,
         "exported_by": f"igd {__version__}",
@@ -152,6 +153,7 @@ def describe(detector: IGD) -> dict[str, object]:
         "provenance": {
             **{name: detector.provenance_[name] for name in told},
             **{name: detector.provenance_.get(name) for name in learnt},
+            **{name: made for name, made in detector.provenance_.items() if name in grouped},
         },
     }
 

@@ -13,6 +13,7 @@ from PIL import Image
 from scipy.stats import median_abs_deviation
 from sklearn.base import clone
 
+from igd.data.groups import group_numbers
 from igd.data.sources import Source, as_source
 from igd.detector import IGD
 from igd.errors import UserError
@@ -45,11 +46,11 @@ def audit(
 ) -> list[Audited]:
     """Score every image by a model trained without it; the most suspicious first.
 
-    The images are dealt into `folds` parts; for each, a clone of `detector` learns from the others
-    and scores this one.
+    The images are dealt into `folds` parts, those of one group into one; for each, a clone of
+    `detector` learns from the others and scores this one.
     """
     source, progress = as_source(images), progress or Progress()
-    parts = deal(len(source), folds, seed)
+    parts = deal(group_numbers(source.groups, range(len(source))), folds, seed)
     audited = []
     for fold, held_out in enumerate(parts, start=1):
         audited += _audit_fold(
@@ -61,12 +62,16 @@ def audit(
     ]
 
 
-def deal(count: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
-    """The numbers of the images in each fold: every image in exactly one, by chance."""
+def deal(groups: NDArray[np.int64], folds: int, seed: int) -> list[NDArray[np.int64]]:
+    """The numbers of the images in each fold, from the number of each one's group: every group in
+    exactly one, by chance.
+    """
+    count = int(groups.max()) + 1
     if not 2 <= folds <= count:
-        raise UserError(f"folds is {folds}; with {count} images it must lie between 2 and {count}")
+        unit = "images" if count == len(groups) else "groups"
+        raise UserError(f"folds is {folds}; with {count} {unit} it must lie between 2 and {count}")
     return [
-        np.sort(part)
+        np.flatnonzero(np.isin(groups, part))
         for part in np.array_split(np.random.default_rng(seed).permutation(count), folds)
     ]
 
@@ -165,8 +170,12 @@ def _pictures(model: IGD, prediction: Prediction) -> Pictures:
 
 
 def _subset(source: Source, numbers: NDArray[np.int64]) -> Source:
-    return Source(
-        [source.names[n] for n in numbers], lambda n: source.read(int(numbers[n])), source.described
+    return replace(
+        source,
+        names=[source.names[n] for n in numbers],
+        read=lambda n: source.read(int(numbers[n])),
+        pixels=lambda n: source.pixels(int(numbers[n])),
+        groups=source.groups and [source.groups[n] for n in numbers],
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from igd.data.sample import Sample
 from igd.evaluation.confidence import Interval, auroc_difference
-from igd.evaluation.evaluate import Evaluation, ScoredSample, evaluate
+from igd.evaluation.evaluate import Evaluation, ScoredSample, evaluate, sample_groups
 from igd.evaluation.metrics import why_undefined
 from igd.inference.predictor import Predictor
 from igd.progress import Progress
@@ -71,7 +71,8 @@ def compare_models(
         return ModelComparison(ours, theirs, None, None)
     one, other = (np.array([each.score for each in it.predicted]) for it in (ours, theirs))
     difference = theirs.metrics["image_auroc"] - ours.metrics["image_auroc"]
-    return ModelComparison(ours, theirs, difference, auroc_difference(labels, other, one))
+    interval = auroc_difference(labels, other, one, sample_groups(samples))
+    return ModelComparison(ours, theirs, difference, interval)
 
 
 def _verdict(scored: ScoredSample) -> dict[str, Any]:

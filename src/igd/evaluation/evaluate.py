@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from igd.data.sample import Sample, UnusableMask
+from igd.data.groups import group_numbers
+from igd.data.sample import Sample, UnusableMask, groups_of
 from igd.data.sources import as_source
 from igd.errors import UserError
-from igd.evaluation.confidence import Interval, ranking_intervals, rate_interval
+from igd.evaluation.confidence import Groups, Interval, mistake_interval, ranking_intervals
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
 from igd.evaluation.summary import in_numbers
 from igd.inference.mismatch import counted_lines
@@ -44,7 +45,9 @@ class Evaluation:
 def evaluate(
     detector: Predictor, samples: list[Sample], progress: Progress | None = None
 ) -> Evaluation:
-    """Score every test image once; metrics of localisation come from those whose mask is known."""
+    """Score every test image once; metrics of localisation come from those whose mask is known.
+    Where samples have groups, intervals respect them.
+    """
     predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
     progress, source = progress or Progress(), as_source(samples)
     differing: Counter[str] = Counter()
@@ -78,6 +81,7 @@ def evaluate(
         progress.say(_told(unusable))
     labels = np.array([each.sample.label for each in predicted])
     scores = np.array([each.score for each in predicted])
+    groups = sample_groups(samples)
     metrics = {
         **image_metrics(labels, scores, detector.threshold_),
         **pixels.results(),
@@ -86,12 +90,19 @@ def evaluate(
         "n_masks": sum(
             sample.mask is not None and sample.identifier not in unusable for sample in samples
         ),
+        **({} if groups is None else {"n_groups": int(groups.max()) + 1}),
         "promised_false_alarm_rate": detector.false_alarm_rate_,
-        "intervals_95": _intervals(labels, scores, detector.threshold_),
-        **in_numbers(labels, scores, detector.calibration_),
+        "intervals_95": _intervals(labels, scores, detector.threshold_, groups),
+        **in_numbers(labels, scores, detector.calibration_, groups),
     }
     reason = why_undefined(labels)
     return Evaluation(metrics if reason is None else {**metrics, "undefined": reason}, predicted)
+
+
+def sample_groups(samples: list[Sample]) -> Groups | None:
+    """The number of each sample's group, or None where they have none."""
+    groups = groups_of(samples)
+    return None if groups is None else group_numbers(groups, range(len(samples)))
 
 
 def _missing_masks(samples: list[Sample]) -> dict[str, str]:
@@ -116,18 +127,17 @@ def _told(unusable: dict[str, str]) -> str:
     )
 
 
-def _intervals(labels: NDArray[np.int64], scores: Floats, threshold: float) -> dict[str, Interval]:
+def _intervals(
+    labels: NDArray[np.int64], scores: Floats, threshold: float, groups: Groups | None
+) -> dict[str, Interval]:
     """95 % confidence intervals of the image metrics that are defined.
 
     Pixel metrics have none: a histogram of 2^16 values for each image would be needed to resample
     images.
     """
-    intervals = {} if why_undefined(labels) else ranking_intervals(labels, scores)
+    intervals = {} if why_undefined(labels) else ranking_intervals(labels, scores, groups)
     alarms = scores > threshold
-    for name, mistakes in (
-        ("false_alarm_rate", alarms[labels == 0]),
-        ("miss_rate", ~alarms[labels == 1]),
-    ):
-        if len(mistakes):
-            intervals[name] = rate_interval(int(mistakes.sum()), len(mistakes))
+    for name, kind, wrong in (("false_alarm_rate", 0, alarms), ("miss_rate", 1, ~alarms)):
+        if (labels == kind).any():
+            intervals[name] = mistake_interval(wrong, labels == kind, groups)
     return intervals

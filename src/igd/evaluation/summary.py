@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import betabinom
 
-from igd.evaluation.confidence import rate_interval
+from igd.evaluation.confidence import Groups, Interval, mistake_interval
 from igd.evaluation.metrics import Floats, best_f1, f1
 from igd.inference.conformal import Calibration, smallest_rate, threshold
 
@@ -53,7 +53,9 @@ def possible_rates(calibration: Calibration) -> tuple[float, ...]:
     return tuple(float(step) / (count + 1) for step in steps)
 
 
-def in_numbers(labels: Labels, scores: Floats, calibration: Calibration) -> dict[str, Any]:
+def in_numbers(
+    labels: Labels, scores: Floats, calibration: Calibration, groups: Groups | None = None
+) -> dict[str, Any]:
     """Counts at the threshold, the choices and the sentences, as `evaluate --json` has them."""
     alarms = scores > calibration.threshold
     return {
@@ -61,18 +63,20 @@ def in_numbers(labels: Labels, scores: Floats, calibration: Calibration) -> dict
         "false_alarms": int((alarms & (labels == 0)).sum()),
         "at_promised_rates": [asdict(each) for each in choices(labels, scores, calibration)],
         "summary": [
-            *_at_threshold(labels, scores, calibration),
-            *comments(labels, scores, calibration),
+            *_at_threshold(labels, scores, calibration, groups),
+            *comments(labels, scores, calibration, groups),
         ],
     }
 
 
-def comments(labels: Labels, scores: Floats, calibration: Calibration) -> list[str]:
+def comments(
+    labels: Labels, scores: Floats, calibration: Calibration, groups: Groups | None = None
+) -> list[str]:
     """What needs a reader's attention: nothing, more false alarms than promised, or a threshold
     that is far from the best.
     """
     return [
-        *_above_promise(labels, scores, calibration),
+        *_above_promise(labels, scores, calibration, groups),
         *_far_from_best(labels, scores, calibration),
     ]
 
@@ -94,13 +98,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def counted(count: int, total: int, what: str) -> str:
+def counted(count: int, total: int, what: str, interval: Interval) -> str:
     """A rate in words, with the interval it may lie in.
 
-    >>> counted(0, 20, "defects are missed")
+    >>> counted(0, 20, "defects are missed", (0, 0.168))
     '0 of 20 defects are missed (0 %; 95 % interval: 0 % to 16.8 %)'
     """
-    low, high = rate_interval(count, total)
+    low, high = interval
     return (
         f"{count} of {total} {what} ({percent(count / total)}; 95 % interval: {percent(low)} to "
         f"{percent(high)})"
@@ -141,25 +145,38 @@ def _choice(labels: Labels, scores: Floats, calibration: Calibration, rate: floa
     )
 
 
-def _at_threshold(labels: Labels, scores: Floats, calibration: Calibration) -> list[str]:
+def _at_threshold(
+    labels: Labels, scores: Floats, calibration: Calibration, groups: Groups | None
+) -> list[str]:
     alarms, normal, anomalous = scores > calibration.threshold, labels == 0, labels == 1
     told = []
     if anomalous.any():
         missed = int((~alarms & anomalous).sum())
-        told.append(counted(missed, int(anomalous.sum()), "defects are missed"))
+        interval = mistake_interval(~alarms, anomalous, groups)
+        told.append(counted(missed, int(anomalous.sum()), "defects are missed", interval))
     if normal.any():
         wrong = int((alarms & normal).sum())
+        interval = mistake_interval(alarms, normal, groups)
         told.append(
-            counted(wrong, int(normal.sum()), "normal images are false alarms")
+            counted(wrong, int(normal.sum()), "normal images are false alarms", interval)
             + f"; at most {percent(calibration.false_alarm_rate)} were promised"
         )
     return told
 
 
-def _above_promise(labels: Labels, scores: Floats, calibration: Calibration) -> list[str]:
-    normal = scores[labels == 0]
-    wrong = int((normal > calibration.threshold).sum())
-    if not wrong or chance_of_so_many(wrong, len(normal), calibration) >= UNLIKELY:
+def _above_promise(
+    labels: Labels, scores: Floats, calibration: Calibration, groups: Groups | None
+) -> list[str]:
+    """Where groups are known, each counts as one image, with the share of its false alarms: a mean
+    varies less than a draw.
+    """
+    normal = scores[labels == 0] > calibration.threshold
+    wrong, counted_wrong, independent = int(normal.sum()), int(normal.sum()), len(normal)
+    if groups is not None and wrong:
+        _, group, sizes = np.unique(groups[labels == 0], return_inverse=True, return_counts=True)
+        independent = len(sizes)
+        counted_wrong = math.floor(float((np.bincount(group, normal) / sizes).sum()) + 1e-9)
+    if not wrong or chance_of_so_many(counted_wrong, independent, calibration) >= UNLIKELY:
         return []
     return [
         f"the promise does not hold here: {percent(wrong / len(normal))} false alarms instead of "

@@ -40,10 +40,11 @@ def smallest_rate(count: int) -> float:
 def choose_rate(
     asked: float | None,
     count: int,
-    remedy: str = "give more normal images, hold out a larger share (--calibration)",
+    remedy: str = "",
+    unit: str = "images",
 ) -> float:
     """The false-alarm rate to promise: the one asked for, or as near to the default as `count`
-    images allow. Too few of them are refused, with `remedy` as a way out.
+    images, or groups of them, allow. Too few are refused, with `remedy` as a way out.
     """
     if asked is None:
         return max(DEFAULT_RATE, smallest_rate(count))
@@ -52,9 +53,10 @@ def choose_rate(
             f"a false-alarm rate of {asked:g} is impossible; give one between 0 and 1, such as 0.05"
         )
     if asked < smallest_rate(count):
+        remedy = remedy or f"give more normal {unit}, hold out a larger share (--calibration)"
         raise UserError(
             f"a false-alarm rate of {asked:g} needs at least {math.ceil(1 / asked) - 1} "
-            f"calibration images, and there are "
+            f"calibration {unit}, and there are "
             f"{count}; {remedy}, or accept a rate of {smallest_rate(count):.3g} "
             f"(--max-false-alarms)"
         )

@@ -33,12 +33,23 @@ def learn(scales: Sequence[FeatureScale], levels: list[Tensor], seed: int) -> No
 
 
 def cross_fit(
-    fresh: Callable[[], list[FeatureScale]], levels: list[Tensor], seed: int, progress: Progress
+    fresh: Callable[[], list[FeatureScale]],
+    levels: list[Tensor],
+    seed: int,
+    progress: Progress,
+    groups: Tensor | None = None,
 ) -> Distances:
-    """Distances of every image to what scales learnt from the images of the other folds."""
+    """Distances of every image to what scales learnt from the images of the other folds. Images of
+    one group, by its number, are in one fold.
+    """
     count = len(levels[0])
-    order = torch.randperm(count, generator=generator(seed, "folds"))
-    folds = order.tensor_split(min(FOLDS, count))
+    groups = torch.arange(count) if groups is None else groups
+    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
+    order = dealt.argsort()[groups].argsort(stable=True)
+    folds = [
+        order[torch.isin(groups[order], fold)]
+        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
+    ]
     measured: list[Distances] = []
     for held_out in progress.track(folds, count, "cross-fitting", len):
         others = torch.ones(count, dtype=torch.bool)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import FrozenBackbone
+from igd.data.groups import check_apart
 from igd.data.image_set import ImageSet
 from igd.data.sources import Source
 from igd.data.store import Pixels
@@ -42,6 +43,7 @@ from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.extract import extract_features, levels_of
 from igd.training.fitted import FittedState
+from igd.training.grouping import check_groups, described_groups, groups_of_images, unit_of
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
 from igd.training.read_images import read_calibration_images, read_training_images
@@ -67,12 +69,17 @@ def fit(
     started, progress = time.time(), controls.progress
     plan = make_plan(parameters, source)
     images = read_training_images(source, plan, parameters, progress)
+    groups = groups_of_images(source, images)
     if separate is None:
-        unseen, split = images, split_images(len(images), plan, parameters.seed)
-        rate = choose_rate(parameters.max_false_alarms, len(split.calibration))
+        check_groups(source, groups)
+        unseen, split = images, split_images(groups, plan, parameters.seed)
+        rate = choose_rate(
+            parameters.max_false_alarms, len(split.calibration), unit=unit_of(source)
+        )
     else:
+        check_apart(source, separate)
         unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
-        split = split_separate(len(images), len(unseen), plan)
+        split = split_separate(len(images), groups_of_images(separate, unseen), plan)
         rate = promised_rate(parameters.max_false_alarms, split, separate)
     training = images.subset(split.training).pixels
     run, controls = _begun(plan, parameters, training, controls, checkpoint, resume)
@@ -84,7 +91,9 @@ def fit(
     warned = train_autoencoders(model.scales, training, features, parameters, controls)
 
     if separate is None and plan.held_out is None:
-        to_scale = to_calibrate = _cross_fitted(plan, model, features, images, parameters, progress)
+        to_scale, to_calibrate = _cross_fitted(
+            plan, model, features, images, groups, split, parameters, progress
+        )
     else:
         to_scale, to_calibrate = _held_out(plan, model, unseen, split, progress)
     fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
@@ -137,13 +146,22 @@ def _cross_fitted(
     model: Model,
     features: dict[str, Tensor],
     images: ImageSet,
+    groups: Tensor,
+    split: Split,
     parameters: Parameters,
     progress: Progress,
-) -> Outputs:
-    """What scales say of each image that they learnt from, had they not learnt from it."""
+) -> tuple[Outputs, Outputs]:
+    """What scales say of images that they learnt from, had they not learnt from them or from others
+    of their group: of all, to scale parts by, and of those to calibrate with.
+    """
     fresh = partial(_fresh_scales, plan, images.pixels.shape[1], model.backbone)
-    distances = cross_fit(fresh, levels_of(features), parameters.seed, progress)
-    return partial(outputs_of, model.on_features, distances, 2 * (plan.geometry.side,))
+    distances = cross_fit(fresh, levels_of(features), parameters.seed, progress, groups)
+    size = 2 * (plan.geometry.side,)
+    calibrating = [[part[split.calibration] for part in parts] for parts in distances]
+    return (
+        partial(outputs_of, model.on_features, distances, size),
+        partial(outputs_of, model.on_features, calibrating, size),
+    )
 
 
 def _held_out(
@@ -229,6 +247,7 @@ def provenance(
         "images": len(split.training),
         **calibrated_with(split),
         "calibration": how,
+        **described_groups(source if separate is None else separate),
         **({} if separate is None else described_calibration(separate)),
         "skipped": images.skipped,
         **record(images.sizes, images.modes),

@@ -27,6 +27,7 @@ from igd.training.calibrate import EXAMPLES, Model, calibrate, fit_fusion, name_
 from igd.training.calibration_history import record_of, with_former
 from igd.training.diagnostics import check_scores
 from igd.training.fitted import FittedState
+from igd.training.grouping import described_groups, groups_of_images, unit_of
 from igd.training.read_images import read_calibration_images
 from igd.training.split import Split, split_unlearnt
 from igd.version import __version__
@@ -34,6 +35,7 @@ from igd.version import __version__
 # Mean p-value of images under the former calibration, and its distance from 1/2 in standard
 # deviations, above which they are taken for images that were learnt from.
 SUSPICIOUS, SURE = 0.8, 4.0
+GROUPED = ("grouped_by", "groups")  # what provenance says of groups
 
 
 def recalibrate(
@@ -46,7 +48,9 @@ def recalibrate(
         source, fitted.geometry, fitted.channels, fitted.smallest_side, strict, progress
     )
     settings = [scale.settings for scale in fitted.scales]
-    split = split_unlearnt(len(images), settings, fitted.fusion.scalers is not None)
+    split = split_unlearnt(
+        groups_of_images(source, images), settings, fitted.fusion.scalers is not None
+    )
     rate = promised_rate(
         fitted.calibration.false_alarm_rate if asked is None else asked, split, source
     )
@@ -75,8 +79,9 @@ def recalibrate(
         calibration=calibration,
         examples=examples,
         provenance={
-            **fitted.provenance,
+            **{n: told for n, told in fitted.provenance.items() if n not in GROUPED},
             **calibrated_with(split),
+            **described_groups(source),
             **described_calibration(source),
             "calibration_warnings": warned,
         },
@@ -87,11 +92,13 @@ def recalibrate(
 
 def promised_rate(asked: float | None, split: Split, source: Source) -> float:
     """The rate that separate images can promise, or what is missing."""
-    counts = calibrated_with(split)
-    apart, total = counts["measuring_images"], sum(counts.values())
-    why = f" ({apart} of its {total} scale the parts of the score)" if apart else ""
-    remedy = f"add good images to {source.described}{why}"
-    return choose_rate(asked, counts["calibration_images"], remedy)
+    apart = calibrated_with(split)["measuring_images"]
+    unit, count = unit_of(source), len(split.calibration)
+    why = f" ({apart} of its {len(source)} scale the parts of the score)" if apart else ""
+    remedy = (
+        f"add good images{' of other groups' if source.groups else ''} to {source.described}{why}"
+    )
+    return choose_rate(asked, count, remedy, unit)
 
 
 def calibrated_with(split: Split) -> dict[str, int]:

@@ -1,10 +1,20 @@
-"""Which images are learnt from, which scale the parts of a score, which calibrate it."""
+"""Which images are learnt from, which scale the parts of a score, which calibrate it.
+
+Images of one group (a patient, a part) are on one side of every split, and one image of each group
+calibrates, drawn at random. The promise is then about an image of a new group: if new groups and
+those that calibrate are exchangeable, so are the drawn images and one that is drawn from a new
+group, and its chance to be a false alarm is at most the stated rate, exactly and however many
+images each group has. The highest score of each group would promise something about all images of a
+new group at once, and only where it has as many; the price is a higher threshold, and defects are
+missed. All images of all groups would promise nothing: 4 near copies of 15 images are not 60.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +23,7 @@ from igd.rng import generator
 from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
 from igd.training.plan import LEARNT_FROM, Plan
 
-FEWEST_TO_SPLIT = 8  # held-out images
+FEWEST_TO_SPLIT = 8  # held-out images, or groups of them
 
 
 class Split(NamedTuple):
@@ -24,24 +34,27 @@ class Split(NamedTuple):
     calibration: Tensor  # that calibrate it
 
 
-def split_images(count: int, plan: Plan, seed: int) -> Split:
-    """All images for everything where the plan is to cross-fit; else a share is held out."""
+def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
+    """All images for everything where the plan is to cross-fit, except that one of each group
+    calibrates; else a share of the groups is held out. `groups` has the number of each image's.
+    """
     if plan.held_out is None:
-        everything = torch.arange(count)
-        return Split(everything, everything, everything)
-    held_out = choose_held_out(count, plan.held_out, seed)
+        everything = torch.arange(len(groups))
+        return Split(everything, everything, one_of_each(everything, groups, seed))
+    held_out = choose_held_out(int(groups.max()) + 1, plan.held_out, seed)[groups]
+    training = (~held_out).nonzero().flatten()
     if plan.on_features:  # whoever learns from no more leaves the others to calibrate
-        too_many = (~held_out).nonzero().flatten()[LEARNT_FROM:]
-        held_out[too_many] = True
+        training = training[:LEARNT_FROM]
+        held_out = ~torch.isin(groups, groups[training])
     scaling, calibration = split_held_out(
-        held_out.nonzero().flatten(), plan.settings, plan.calibrated
+        held_out.nonzero().flatten(), groups, plan.settings, plan.calibrated, seed
     )
-    return Split((~held_out).nonzero().flatten(), scaling, calibration)
+    return Split(training, scaling, calibration)
 
 
-def split_separate(count: int, separate: int, plan: Plan) -> Split:
-    """All images are learnt from, as far as scales on features do so, and `separate` ones, numbered
-    by themselves, are for the rest.
+def split_separate(count: int, separate: Tensor, plan: Plan) -> Split:
+    """All images are learnt from, as far as scales on features do so, and separate ones, numbered
+    by themselves and of these groups, are for the rest.
     """
     learnt_from = min(count, LEARNT_FROM) if plan.on_features else count
     return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(
@@ -49,16 +62,17 @@ def split_separate(count: int, separate: int, plan: Plan) -> Split:
     )
 
 
-def split_unlearnt(count: int, settings: Sequence[ScaleSettings], calibrated: bool) -> Split:
-    """Images that nothing learns from, in any order, so that neither part is earlier than the
-    other.
+def split_unlearnt(groups: Tensor, settings: Sequence[ScaleSettings], calibrated: bool) -> Split:
+    """Images that nothing learns from, their groups in any order, so that neither part is earlier
+    than the other.
     """
-    order = torch.randperm(count, generator=generator(0, "separate images"))
-    return Split(order[:0], *split_held_out(order, settings, calibrated))
+    order = torch.randperm(int(groups.max()) + 1, generator=generator(0, "separate images"))
+    everything, shuffled = torch.arange(len(groups)), order.argsort()[groups]
+    return Split(everything[:0], *split_held_out(everything, shuffled, settings, calibrated))
 
 
 def choose_held_out(count: int, share: float, seed: int) -> Tensor:
-    """Which images are kept from training: a mask (count,)."""
+    """Which groups are kept from training: a mask (count,)."""
     if not 0 < share < 1:
         raise UserError(f"calibration is {share}; it is a share of the images, between 0 and 1")
     kept = min(max(1, round(share * count)), count - 2)
@@ -68,19 +82,33 @@ def choose_held_out(count: int, share: float, seed: int) -> Tensor:
 
 
 def split_held_out(
-    held_out: Tensor, settings: Sequence[ScaleSettings], calibrated: bool
+    held_out: Tensor,
+    groups: Tensor,
+    settings: Sequence[ScaleSettings],
+    calibrated: bool,
+    seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """The held-out images that scale the parts of a score, and those that calibrate it.
 
     One part alone is only stretched, which changes no order and no p-value. Several are weighed
     against each other by what they say about images, and the promise holds for images that had no
-    say in it: a quarter is set aside.
+    say in it: a quarter of the groups is set aside, those with the lowest numbers.
     """
     first = settings[0]
     one_part = (
         len(settings) == 1 and isinstance(first, AutoEncoderSettings) and first.patch is not None
     )
-    if one_part or not calibrated or len(held_out) < FEWEST_TO_SPLIT:
-        return held_out, held_out
-    count = len(held_out) // 4
-    return held_out[:count], held_out[count:]
+    held_out = held_out[groups[held_out].argsort(stable=True)]
+    present = groups[held_out].unique()
+    if one_part or not calibrated or len(present) < FEWEST_TO_SPLIT:
+        return held_out, one_of_each(held_out, groups, seed)
+    aside = groups[held_out] < present[len(present) // 4]
+    return held_out[aside], one_of_each(held_out[~aside], groups, seed)
+
+
+def one_of_each(images: Tensor, groups: Tensor, seed: int) -> Tensor:
+    """An image of each group, drawn at random, in the order of the groups' numbers."""
+    rng = generator(seed, "one image of each group")
+    shuffled = images[torch.randperm(len(images), generator=rng)]
+    _, first = np.unique(groups[shuffled].numpy(), return_index=True)
+    return shuffled[torch.from_numpy(first)]

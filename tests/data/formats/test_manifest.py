@@ -187,3 +187,26 @@ def test_validation_images_are_tested_on_where_there_are_no_others(folder: Path)
     with pytest.warns(DataWarning, match="1 images of the split 'val' are left out"):
         dataset = read_dataset(write_csv(folder, [ROWS[0], rows[1], ROWS[2]]))
     assert [sample.identifier for sample in dataset.test] == ["images/002.png"]
+
+
+def with_patients(*patients: object) -> list[dict[str, object]]:
+    return [{**row, "Patient": patient} for row, patient in zip(ROWS, patients, strict=True)]
+
+
+def test_a_column_says_which_images_belong_together(folder: Path) -> None:
+    rows = with_patients("anna", "ben", "ben")
+    for path in (write_csv(folder, rows), write_jsonl(folder, rows)):
+        dataset = read_dataset(path, group="patient")  # and is not mentioned as unknown
+        assert [sample.group for sample in dataset.samples] == ["anna", "ben", "ben"]
+        assert dataset.grouped_by == "column patient"
+    numbered = write_jsonl(folder, with_patients(1, 2, 2))
+    assert [each.group for each in read_manifest(numbered, group="Patient").samples] == list("122")
+
+
+def test_a_column_that_is_not_there_or_empty(folder: Path) -> None:
+    with pytest.raises(
+        UserError, match="line 2: no column is called 'case'; there are path, label, split, mask"
+    ):
+        read_manifest(write_csv(folder), group="case")
+    with pytest.raises(UserError, match="line 3: patient is empty"):
+        read_manifest(write_csv(folder, with_patients("anna", "", "ben")), group="patient")

@@ -42,9 +42,12 @@ SPLITS: dict[str, ListedSplit] = {
 DELIMITERS = ",;\t"  # Excel writes the second where a comma is the decimal sign
 
 
-def read_manifest(path: Path, root: Path | None = None) -> Dataset:
-    """The images that a file lists, relative to its own folder or to `root`."""
-    rows = list(_rows(path))
+def read_manifest(path: Path, root: Path | None = None, group: str | None = None) -> Dataset:
+    """The images that a file lists, relative to its own folder or to `root`; those of one value in
+    the column `group` belong together.
+    """
+    read = COLUMNS if group is None else (*COLUMNS, _column(group))
+    rows = list(_rows(path, read))
     if not rows:
         raise UserError(
             f"{path}: lists no images; write one a line under the columns {', '.join(COLUMNS)}"
@@ -52,7 +55,7 @@ def read_manifest(path: Path, root: Path | None = None) -> Dataset:
     folder = (root or path.parent).resolve()
     kinds = [row.get("label", NORMAL) for _, row in rows]
     labels, classes = read_labels(kinds, str(path))
-    _mention_unknown(path, rows)
+    _mention_unknown(path, rows, read)
     used = _used_splits([_split(row, place) for place, row in rows], path)
     samples = []
     for (place, row), kind, label, split in zip(rows, kinds, labels, used, strict=True):
@@ -60,16 +63,32 @@ def read_manifest(path: Path, root: Path | None = None) -> Dataset:
             continue
         image = _inside(row.get("path", ""), folder, place)
         mask = _inside(row["mask"], folder, place) if row.get("mask") else None
-        samples.append(Sample(str(image.relative_to(folder)), image, kind, label, mask, split))
-    return Dataset(path.stem, samples, str(path), classes)
+        shared = None if group is None else _group(row, group, place)
+        name = str(image.relative_to(folder))
+        samples.append(Sample(name, image, kind, label, mask, split, shared))
+    grouped_by = "" if group is None else f"column {_column(group)}"
+    return Dataset(path.stem, samples, str(path), classes, grouped_by=grouped_by)
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _group(row: dict[str, str], group: str, place: str) -> str:
+    """What a row has in the column that says which images belong together."""
+    if _column(group) not in row:
+        raise UserError(
+            f"{place}: no column is called {group!r}; there are {', '.join(row)} (--group)"
+        )
+    if not row[_column(group)]:
+        raise UserError(f"{place}: {group} is empty; every image needs a group (--group)")
+    return row[_column(group)]
+
+
+def _rows(path: Path, read: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
     """Each row's place, for error messages, and its columns as text."""
     try:
         with path.open(encoding=_encoding(path), newline="") as lines:
             yield from (
-                _csv_rows(path, lines) if path.suffix.lower() == ".csv" else _json_rows(path, lines)
+                _csv_rows(path, lines)
+                if path.suffix.lower() == ".csv"
+                else _json_rows(path, lines, read)
             )
     except (UnicodeError, csv.Error) as error:
         raise UserError(
@@ -100,7 +119,9 @@ def _csv_rows(path: Path, lines: Any) -> Iterator[tuple[str, dict[str, str]]]:
         yield place, {name: value.strip() for name, value in row.items() if name}
 
 
-def _json_rows(path: Path, lines: Any) -> Iterator[tuple[str, dict[str, str]]]:
+def _json_rows(
+    path: Path, lines: Any, read: tuple[str, ...]
+) -> Iterator[tuple[str, dict[str, str]]]:
     for number, line in enumerate(lines, 1):
         place = f"{path}, line {number}"
         if not line.strip():
@@ -119,7 +140,7 @@ def _json_rows(path: Path, lines: Any) -> Iterator[tuple[str, dict[str, str]]]:
         yield (
             place,
             {
-                name: _text(value, name, place) if name in COLUMNS else ""
+                name: _text(value, name, place) if name in read else ""
                 for name, value in ((_column(name), value) for name, value in row.items())
                 if value is not None
             },
@@ -155,10 +176,12 @@ def _used_splits(splits: list[ListedSplit], path: Path) -> list[Split | None]:
     return [tested if split == "validation" else split for split in splits]
 
 
-def _mention_unknown(path: Path, rows: list[tuple[str, dict[str, str]]]) -> None:
-    unknown = dict.fromkeys(name for _, row in rows for name in row if name not in COLUMNS)
+def _mention_unknown(
+    path: Path, rows: list[tuple[str, dict[str, str]]], read: tuple[str, ...]
+) -> None:
+    unknown = dict.fromkeys(name for _, row in rows for name in row if name not in read)
     if unknown:
-        _warn(f"{path}: not used: the columns {', '.join(unknown)}; igd reads {', '.join(COLUMNS)}")
+        _warn(f"{path}: not used: the columns {', '.join(unknown)}; igd reads {', '.join(read)}")
 
 
 def _warn(message: str) -> None:
