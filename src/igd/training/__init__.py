@@ -2,12 +2,17 @@
 
 parameters   what a user may set, spelled once: constructor, flags and file header are made of it
 plan         which scales, which square, which backbone
+read_images  images to learn from and to calibrate with, decoded and checked
 split        which images are learnt from, which are held out
+grouping     images of one patient or part stay together
+material     the images of a training, and what each is for
 fit          the whole way, from a source of images to a fitted state
 extract      one pass of the frozen backbone over the training images
 crossfit     every image scored by a model that did not learn from it
 autoencoders training of the paper's models
 calibrate    what held-out normal images say: fusion, threshold, promise
+recalibrate  another threshold for a model that has learnt
+calibration_history  what the threshold was before
 diagnostics  a training that went wrong must not look like one that went well
 resume       what a run is known by, and its state as tensors
 fitted       the fitted state: what `fit` makes, the file holds, export reads and `load` returns

@@ -4,11 +4,9 @@ code.
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,14 +15,10 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import FrozenBackbone
-from igd.data.groups import check_apart
-from igd.data.image_set import ImageSet
 from igd.data.sources import Source
 from igd.data.store import Pixels
-from igd.errors import UserError
 from igd.files.checkpoint import Checkpoint
-from igd.inference.conformal import Calibration, choose_rate
-from igd.inference.mismatch import record
+from igd.inference.conformal import Calibration
 from igd.progress import Progress
 from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
@@ -43,13 +37,10 @@ from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.extract import extract_features, levels_of
 from igd.training.fitted import FittedState
-from igd.training.grouping import check_groups, described_groups, groups_of_images, unit_of
+from igd.training.material import Material, gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
-from igd.training.read_images import read_calibration_images, read_training_images
-from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
 from igd.training.resume import Controls, fingerprint
-from igd.training.split import Split, split_images, split_separate
 from igd.version import __version__
 
 Outputs = Callable[[], Iterator[list[ScaleOutput]]]
@@ -68,45 +59,28 @@ def fit(
     """
     started, progress = time.time(), controls.progress
     plan = make_plan(parameters, source)
-    images = read_training_images(source, plan, parameters, progress)
-    groups = groups_of_images(source, images)
-    if separate is None:
-        check_groups(source, groups)
-        unseen, split = images, split_images(groups, plan, parameters.seed)
-        rate = choose_rate(
-            parameters.max_false_alarms, len(split.calibration), unit=unit_of(source)
-        )
-    else:
-        check_apart(source, separate)
-        unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
-        split = split_separate(len(images), groups_of_images(separate, unseen), plan)
-        rate = promised_rate(parameters.max_false_alarms, split, separate)
-    training = images.subset(split.training).pixels
+    material = gather(parameters, plan, source, separate, progress)
+    training = material.training
     run, controls = _begun(plan, parameters, training, controls, checkpoint, resume)
 
     backbone = make_backbone(plan, training, parameters.feature_cache, controls)
-    model = Model(backbone, _fresh_scales(plan, training.shape[1], backbone))
+    model = Model(backbone, _fresh_scales(plan, material.channels, backbone))
     features = extract_features(backbone, model.scales, training, controls)
     learn(model.on_features, levels_of(features), parameters.seed)
     warned = train_autoencoders(model.scales, training, features, parameters, controls)
 
-    if separate is None and plan.held_out is None:
-        to_scale, to_calibrate = _cross_fitted(
-            plan, model, features, images, groups, split, parameters, progress
-        )
-    else:
-        to_scale, to_calibrate = _held_out(plan, model, unseen, split, progress)
+    to_scale, to_calibrate = _unseen(plan, model, features, material, parameters.seed, progress)
     fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
-    fusion, calibration = calibrate(to_calibrate(), fusion, rate)
+    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate)
     check_scores(calibration.scores)
-    warned += name_odd_ones(calibration, [unseen.names[n] for n in split.calibration], progress)
+    warned += name_odd_ones(calibration, material.calibration_names, progress)
     told = {
-        **provenance(source, separate, images, split, backbone),
+        **provenance(material, backbone),
         "seconds": round(time.time() - started, 1),
         "fingerprint": run,
         "warnings": warned,
     }
-    return _fitted(parameters, plan, model, fusion, calibration, unseen, split, told)
+    return _fitted(parameters, plan, model, fusion, calibration, material, told)
 
 
 def _begun(
@@ -128,49 +102,27 @@ def _begun(
     return run, controls._replace(saved=saved)
 
 
-def _read_separate(
-    separate: Source, plan: Plan, channels: int, parameters: Parameters, progress: Progress
-) -> ImageSet:
-    if parameters.calibration is not None:
-        raise UserError(
-            f"calibration={parameters.calibration:g} has no effect: {separate.described} "
-            f"calibrates, and all other images are learnt from; leave one of the two out"
-        )
-    return read_calibration_images(
-        separate, plan.geometry, channels, plan.smallest_side, parameters.strict, progress
-    )
-
-
-def _cross_fitted(
+def _unseen(
     plan: Plan,
     model: Model,
     features: dict[str, Tensor],
-    images: ImageSet,
-    groups: Tensor,
-    split: Split,
-    parameters: Parameters,
+    material: Material,
+    seed: int,
     progress: Progress,
 ) -> tuple[Outputs, Outputs]:
-    """What scales say of images that they learnt from, had they not learnt from them or from others
-    of their group: of all, to scale parts by, and of those to calibrate with.
+    """What scales say of images that they did not learn from, nor from others of their group: to
+    scale parts by, and to calibrate with.
     """
-    fresh = partial(_fresh_scales, plan, images.pixels.shape[1], model.backbone)
-    distances = cross_fit(fresh, levels_of(features), parameters.seed, progress, groups)
-    size = 2 * (plan.geometry.side,)
-    calibrating = [[part[split.calibration] for part in parts] for parts in distances]
-    return (
-        partial(outputs_of, model.on_features, distances, size),
-        partial(outputs_of, model.on_features, calibrating, size),
+    split = material.split
+    if material.cross_fitted:
+        fresh = partial(_fresh_scales, plan, material.channels, model.backbone)
+        distances = cross_fit(fresh, levels_of(features), seed, progress, material.groups)
+        chosen = [[part[split.calibration] for part in parts] for parts in distances]
+        outputs = partial(outputs_of, model.on_features, size=2 * (plan.geometry.side,))
+        return partial(outputs, distances), partial(outputs, chosen)
+    scaling, calibrating = (
+        material.unseen.subset(numbers).pixels for numbers in (split.scaling, split.calibration)
     )
-
-
-def _held_out(
-    plan: Plan, model: Model, unseen: ImageSet, split: Split, progress: Progress
-) -> tuple[Outputs, Outputs]:
-    """What scales say of images that they did not learn from, to scale parts by and to calibrate
-    with.
-    """
-    scaling, calibrating = (unseen.subset(n).pixels for n in (split.scaling, split.calibration))
     if plan.calibrated:
         measure_autoencoders(model, scaling, progress)
     return (
@@ -185,15 +137,14 @@ def _fitted(
     model: Model,
     fusion: Fusion,
     calibration: Calibration,
-    unseen: ImageSet,
-    split: Split,
+    material: Material,
     told: dict[str, Any],
 ) -> FittedState:
-    examples = unseen.pixels[split.calibration[:EXAMPLES]]
+    examples = material.unseen.pixels[material.split.calibration[:EXAMPLES]]
     fitted = FittedState(
         parameters=stored_parameters(parameters),
         geometry=plan.geometry,
-        channels=unseen.pixels.shape[1],
+        channels=material.channels,
         objective=plan.objective,
         backbone=model.backbone,
         scales=model.scales,
@@ -225,32 +176,3 @@ def stored_parameters(parameters: Parameters) -> dict[str, Any]:
     # Of an encoder's file.
     told["pretrain"] = parameters.pretrain and Path(parameters.pretrain).name
     return told
-
-
-def provenance(
-    source: Source,
-    separate: Source | None,
-    images: ImageSet,
-    split: Split,
-    backbone: FrozenBackbone | None,
-) -> dict[str, Any]:
-    """When, where and from what a detector was made."""
-    how = "held out" if len(split.training) < len(images) else "cross-fitted"
-    return {
-        "made_by": f"igd {__version__}",
-        "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "threads": torch.get_num_threads(),
-        "source": source.described,
-        "protocols": source.protocols,
-        "images": len(split.training),
-        **calibrated_with(split),
-        "calibration": how,
-        **described_groups(source if separate is None else separate),
-        **({} if separate is None else described_calibration(separate)),
-        "skipped": images.skipped,
-        **record(images.sizes, images.modes),
-        "backbone": backbone.backbone.name if backbone else "none",
-        "weights": backbone.backbone.origin if backbone else "none",
-    }

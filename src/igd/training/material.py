@@ -1,0 +1,118 @@
+"""The images of a training, read and divided: which are learnt from, which calibrate, and what can
+be promised with them.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from igd.backbones.features import FrozenBackbone
+from igd.data.groups import check_apart
+from igd.data.image_set import ImageSet
+from igd.data.sources import Source
+from igd.data.store import Pixels
+from igd.errors import UserError
+from igd.inference.conformal import choose_rate
+from igd.inference.mismatch import record
+from igd.progress import Progress
+from igd.training.grouping import check_groups, described_groups, groups_of_images, unit_of
+from igd.training.parameters import Parameters
+from igd.training.plan import Plan
+from igd.training.read_images import read_calibration_images, read_training_images
+from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
+from igd.training.split import Split, split_images, split_separate
+from igd.version import __version__
+
+
+@dataclass(frozen=True)
+class Material:
+    """Images, and what each of them is for."""
+
+    source: Source
+    separate: Source | None  # of images that were given apart, to calibrate with
+    images: ImageSet  # to learn from, and to calibrate with unless others were given apart
+    groups: Tensor  # the number of each one's group
+    unseen: ImageSet  # that `split` takes the images from which scale and calibrate
+    split: Split
+    rate: float  # of false alarms, that can be promised
+
+    @property
+    def training(self) -> Pixels:
+        return self.images.subset(self.split.training).pixels
+
+    @property
+    def channels(self) -> int:
+        return self.images.pixels.shape[1]
+
+    @property
+    def calibration_names(self) -> list[str]:
+        return [self.unseen.names[number] for number in self.split.calibration]
+
+    @property
+    def cross_fitted(self) -> bool:
+        """Whether every image is learnt from, and scored by a model that did not learn from it."""
+        return self.separate is None and len(self.split.training) == len(self.images)
+
+
+def gather(
+    parameters: Parameters,
+    plan: Plan,
+    source: Source,
+    separate: Source | None,
+    progress: Progress,
+) -> Material:
+    """Read the images and divide them as planned."""
+    images = read_training_images(source, plan, parameters, progress)
+    groups, asked = groups_of_images(source, images), parameters.max_false_alarms
+    if separate is None:
+        check_groups(source, groups)
+        split = split_images(groups, plan, parameters.seed)
+        rate = choose_rate(asked, len(split.calibration), unit=unit_of(source))
+        return Material(source, None, images, groups, images, split, rate)
+    check_apart(source, separate)
+    unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
+    split = split_separate(len(images), groups_of_images(separate, unseen), plan)
+    rate = promised_rate(asked, split, separate)
+    return Material(source, separate, images, groups, unseen, split, rate)
+
+
+def _read_separate(
+    separate: Source, plan: Plan, channels: int, parameters: Parameters, progress: Progress
+) -> ImageSet:
+    if parameters.calibration is not None:
+        raise UserError(
+            f"calibration={parameters.calibration:g} has no effect: {separate.described} "
+            f"calibrates, and all other images are learnt from; leave one of the two out"
+        )
+    return read_calibration_images(
+        separate, plan.geometry, channels, plan.smallest_side, parameters.strict, progress
+    )
+
+
+def provenance(material: Material, backbone: FrozenBackbone | None) -> dict[str, Any]:
+    """When, where and from what a detector was made."""
+    source, separate, images = material.source, material.separate, material.images
+    return {
+        "made_by": f"igd {__version__}",
+        "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        "source": source.described,
+        "protocols": source.protocols,
+        "images": len(material.split.training),
+        **calibrated_with(material.split),
+        "calibration": "cross-fitted" if material.cross_fitted else "held out",
+        **described_groups(source if separate is None else separate),
+        **({} if separate is None else described_calibration(separate)),
+        "skipped": images.skipped,
+        **record(images.sizes, images.modes),
+        "backbone": backbone.backbone.name if backbone else "none",
+        "weights": backbone.backbone.origin if backbone else "none",
+    }
