@@ -27,6 +27,7 @@ from igd.progress import TerminalProgress
 from igd.rng import generator
 from igd.scales.fusion import softsign
 from igd.training.calibrate import are_odd
+from igd.training.material import LEAST_KEPT
 
 
 @dataclass(frozen=True)
@@ -74,22 +75,24 @@ def kept_run(folder: Path, name: str, what: str, seed: int, condition: Condition
 
 
 def measured(features: SetFeatures, foreign: Tensor, seed: int) -> dict[str, dict[str, float]]:
-    """The default's figures, and those after what it names as odd is left out."""
-    parts, rate = parts_from(features, seed), choose_rate(None, len(foreign))
-    normal, _ = deviations(THE_DEFAULT, parts)
-    odd = are_odd(softsign(normal, threshold(normal, rate)))
-    found = {
-        "named": float(odd.sum()),
-        "named_rightly": float((odd & foreign).sum()),
-        "foreign": float(foreign.sum()),
-    }
-    own = {**figures(THE_DEFAULT, parts, features.labels, rate), **found}
-    if not odd.any():
-        return {"as it is": own, "odd left out": own}
-    kept = SetFeatures(features.name, features.of(~odd), features.test, features.labels)
-    rate = choose_rate(None, int((~odd).sum()))
-    without = figures(THE_DEFAULT, parts_from(kept, seed), features.labels, rate)
-    return {"as it is": own, "odd left out": {**without, **found}}
+    """The default's figures, and those after what it names as odd is left out (`--exclude-odd`)."""
+    left, results = torch.arange(len(foreign)), {}
+    while True:
+        kept = SetFeatures(features.name, features.of(left), features.test, features.labels)
+        parts, rate = parts_from(kept, seed), choose_rate(None, len(left))
+        normal, _ = deviations(THE_DEFAULT, parts)
+        odd = are_odd(softsign(normal, threshold(normal, rate)))
+        found = figures(THE_DEFAULT, parts, features.labels, rate)
+        results["odd left out"] = {
+            **found,
+            "left_out": float(len(foreign) - len(left)),
+            "left_out_rightly": float(foreign.sum() - foreign[left].sum()),
+            "foreign": float(foreign.sum()),
+        }
+        results.setdefault("as it is", results["odd left out"])
+        if not odd.any() or len(left) - int(odd.sum()) < LEAST_KEPT * len(foreign):
+            return results
+        left = left[~odd]
 
 
 def main() -> None:

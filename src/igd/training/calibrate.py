@@ -125,24 +125,42 @@ def are_odd(scores: Tensor) -> Tensor:
     return RobustScaler.fit(values)(values) > ODD
 
 
+def odd_ones(scores: NDArray[np.floating]) -> list[int]:
+    """The numbers of odd images, the oddest first."""
+    found = torch.as_tensor(scores)
+    odd = are_odd(found)
+    return [number for number in found.argsort(descending=True).tolist() if odd[number]]
+
+
 def name_odd_ones(calibration: Calibration, names: Sequence[str], progress: Progress) -> list[str]:
     """Say which images set the threshold although they may not be normal: they are the user's to
     keep or to leave out. Returns what was said.
     """
-    odd = odd_ones(calibration.scores, names)
+    odd = odd_ones(calibration.scores)
     if not odd:
         return []
-    shown = ", ".join(odd[:NAMED]) + (" ..." if len(odd) > NAMED else "")
-    said = (
+    return _said(
         f"{len(odd)} of {len(names)} normal images lie far above the rest and raise the "
-        f"threshold: {shown}; leave them out if they are not normal (igd audit shows them)"
+        f"threshold: {_first(odd, names)}; if they are not normal, leave them out (--exclude-odd; "
+        f"igd audit shows them)",
+        progress,
     )
-    progress.say(said)
-    return [said]
 
 
-def odd_ones(scores: NDArray[np.floating], names: Sequence[str]) -> list[str]:
-    """The names of odd images, the oddest first."""
-    found = torch.as_tensor(scores)
-    odd = are_odd(found)
-    return [names[n] for n in found.argsort(descending=True).tolist() if odd[n]]
+def say_left_out(odd: list[int], names: Sequence[str], progress: Progress) -> list[str]:
+    """Say which images are left out, and what that costs. Returns what was said."""
+    return _said(
+        f"left out {len(odd)} of {len(names)} images, which lie far above the rest: "
+        f"{_first(odd, names)}; what is promised holds for images like the others",
+        progress,
+    )
+
+
+def _first(numbers: list[int], names: Sequence[str]) -> str:
+    shown = ", ".join(names[number] for number in numbers[:NAMED])
+    return shown + (" ..." if len(numbers) > NAMED else "")
+
+
+def _said(message: str, progress: Progress) -> list[str]:
+    progress.say(message)
+    return [message]

@@ -32,6 +32,8 @@ from igd.training.calibrate import (
     fit_fusion,
     measure_autoencoders,
     name_odd_ones,
+    odd_ones,
+    say_left_out,
 )
 from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
@@ -69,10 +71,13 @@ def fit(
     learn(model.on_features, levels_of(features), parameters.seed)
     warned = train_autoencoders(model.scales, training, features, parameters, controls)
 
-    to_scale, to_calibrate = _unseen(plan, model, features, material, parameters.seed, progress)
-    fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
-    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate)
-    check_scores(calibration.scores)
+    fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
+    while parameters.exclude_odd and (odd := odd_ones(calibration.scores)):
+        warned += say_left_out(odd, material.calibration_names, progress)
+        material, kept = material.without(odd, plan, parameters)
+        features = {name: rows[kept] for name, rows in features.items()}
+        learn(model.on_features, levels_of(features), parameters.seed)
+        fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
     warned += name_odd_ones(calibration, material.calibration_names, progress)
     told = {
         **provenance(material, backbone),
@@ -100,6 +105,22 @@ def _begun(
     if resume and not saved.load():
         controls.progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
     return run, controls._replace(saved=saved)
+
+
+def _calibrated(
+    plan: Plan,
+    model: Model,
+    features: dict[str, Tensor],
+    material: Material,
+    parameters: Parameters,
+    progress: Progress,
+) -> tuple[Fusion, Calibration]:
+    """How parts become one score, and what images that were not learnt from say of it."""
+    to_scale, to_calibrate = _unseen(plan, model, features, material, parameters.seed, progress)
+    fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
+    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate)
+    check_scores(calibration.scores)
+    return fusion, calibration
 
 
 def _unseen(

@@ -5,7 +5,7 @@ be promised with them.
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -28,6 +28,8 @@ from igd.training.read_images import read_calibration_images, read_training_imag
 from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
 from igd.training.split import Split, split_images, split_separate
 from igd.version import __version__
+
+LEAST_KEPT = 2 / 3  # of the images, when odd ones are left out
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,40 @@ class Material:
     def cross_fitted(self) -> bool:
         """Whether every image is learnt from, and scored by a model that did not learn from it."""
         return self.separate is None and len(self.split.training) == len(self.images)
+
+    def without(
+        self, odd: list[int], plan: Plan, parameters: Parameters
+    ) -> tuple[Material, Tensor]:
+        """The same without some of the calibration images, by their numbers among these, and which
+        of the images that were learnt from still are.
+        """
+        keeping = torch.ones(len(self.split.calibration), dtype=torch.bool)
+        keeping[odd] = False
+        kept = torch.ones(len(self.split.training), dtype=torch.bool)
+        if not self.cross_fitted:
+            split = self.split._replace(calibration=self.split.calibration[keeping])
+            return replace(self, split=split, rate=self._promised(split, parameters)), kept
+        kept[self.split.calibration[~keeping]] = False
+        self._check_most_are_kept(int(kept.sum()))
+        images = self.images.subset(kept.nonzero().flatten())
+        groups = self.groups[kept].unique(return_inverse=True)[1]
+        split = split_images(groups, plan, parameters.seed)
+        rate = self._promised(split, parameters)
+        return replace(
+            self, images=images, groups=groups, unseen=images, split=split, rate=rate
+        ), kept
+
+    def _check_most_are_kept(self, count: int) -> None:
+        if count < LEAST_KEPT * len(self.source):
+            raise UserError(
+                f"{self.source.described}: more than a third of the images lie far above the rest: "
+                f"they may be of several kinds; train a model for each, or keep them (without "
+                f"--exclude-odd)"
+            )
+
+    def _promised(self, split: Split, parameters: Parameters) -> float:
+        asked, count = parameters.max_false_alarms, len(split.calibration)
+        return choose_rate(asked, count, unit=unit_of(self.separate or self.source))
 
 
 def gather(

@@ -78,6 +78,11 @@ class Parameters:
     max_false_alarms: float | None = _parameter(
         None, "accepted share of false alarms (default: 0.05, or what is possible)", type=float
     )
+    exclude_odd: bool = _parameter(
+        False,
+        "leave out images that lie far above the rest, which may not be normal, and learn anew",
+        action="store_true",
+    )
     seed: int = _parameter(0, "of all random choices (default: %(default)s)", type=int)
     device: str = _parameter("cpu", "cpu or cuda (default: %(default)s)")
     precision: Precision = _parameter(
