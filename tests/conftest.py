@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 
 from igd import IGD
 from igd.files.tensors import checksum
+from igd.progress import Progress
 
 
 def stripes(count: int, side: int = 32, seed: int = 0, colour: bool = False) -> np.ndarray:
@@ -74,6 +75,16 @@ def edit(
     header["sha256"] = checksum(header, tensors)
     save_file(tensors, path, metadata={"igd": json.dumps(header)})
     return path
+
+
+class Heard(Progress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def say(self, message: str) -> None:
+        self.messages.append(message)
 
 
 @pytest.fixture(scope="session")

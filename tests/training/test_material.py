@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from conftest import spotted, stripes
+import torch
+from conftest import Heard, spotted, stripes, write_images
 
 from igd import IGD
 from igd.errors import UserError
-from igd.progress import Progress
 
 SIDE = 96
 ODD = {3: (8, 8), 11: (40, 60), 27: (66, 20)}  # where each has its square
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.messages.append(message)
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +80,30 @@ def test_too_many_are_no_longer_odd(images: np.ndarray, monkeypatch: pytest.Monk
     monkeypatch.setattr("igd.training.material.LEAST_KEPT", 0.99)
     with pytest.raises(UserError, match="may be of several kinds"):
         IGD(exclude_odd=True, image_size=SIDE).fit(images)
+
+
+def test_trained_scales_stay_as_they_are_and_unreadable_images_are_told(tmp_path: Path) -> None:
+    images = stripes(120)
+    for number in range(0, 120, 17):
+        images[number] = 255 - spotted(images[number : number + 1], (number // 6, 4), 12)[0]
+    folder = write_images(tmp_path / "good", images)
+    (folder / "broken.png").write_bytes(b"no picture")
+    settings = {"pretrain": "scratch", "steps": 40, "width": 4, "calibration": 0.5}
+    heard = Heard()
+    kept = IGD(**settings).fit(folder)
+    left_out = IGD(**settings, exclude_odd=True).fit(folder, progress=heard)
+    assert any(
+        message.startswith("left out") and "far above" in message for message in heard.messages
+    )
+    one, other = (detector.fitted_.scales[0].tensors() for detector in (kept, left_out))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert len(left_out.provenance_["skipped"]) == 1
+    assert left_out.provenance_["images"] == kept.provenance_["images"]
+    large = stripes(21, SIDE, colour=True)
+    large[4] = spotted(large[4:5], (8, 8), 40)[0]
+    folder = write_images(tmp_path / "large", large)
+    (folder / "broken.png").write_bytes(b"no picture")
+    detector = IGD(image_size=SIDE, exclude_odd=True).fit(folder)
+    assert detector.provenance_["images"] == 20
+    assert len(detector.provenance_["skipped"]) == 1
+    assert detector.provenance_["image_mode"] == "in colour"

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import spotted, stripes
+from conftest import Heard, spotted, stripes
 
 from igd import IGD
 from igd.errors import UserError
-from igd.progress import Progress
 from igd.training.calibration_history import MOST_KEPT
 
 SIDE = 96
@@ -22,14 +21,6 @@ SIDE = 96
 def darker(images: np.ndarray) -> np.ndarray:
     """The same under a weaker, warmer lamp."""
     return (images * np.array([0.8, 0.7, 0.6])).astype(np.uint8)
-
-
-class Said(Progress):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.lines.append(message)
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +105,12 @@ def test_too_few_images_are_refused_and_nothing_changes(learnt: IGD) -> None:
 
 
 def test_images_that_were_learnt_from_are_noticed(learnt: IGD) -> None:
-    said = Said()
+    said = Heard()
     copy.deepcopy(learnt).calibrate(stripes(24, SIDE, colour=True), progress=said)
-    assert any("if it learnt from these" in line for line in said.lines)
-    said = Said()
+    assert any("if it learnt from these" in line for line in said.messages)
+    said = Heard()
     copy.deepcopy(learnt).calibrate(stripes(24, SIDE, 7, colour=True), progress=said)
-    assert not any("learnt from" in line for line in said.lines)
+    assert not any("learnt from" in line for line in said.messages)
 
 
 def test_a_grey_model_reads_colour_images_as_it_predicts_them(fitted: IGD) -> None:

@@ -44,6 +44,9 @@ class ImageSet:
             Selection(self.pixels, numbers),
             [self.names[n] for n in numbers],
             [self.sizes[n] for n in numbers],
+            self.skipped,
+            [self.modes[n] for n in numbers] if self.modes else [],
+            [self.numbers[n] for n in numbers] if self.numbers else [],
         )
 
 

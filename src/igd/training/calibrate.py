@@ -132,7 +132,9 @@ def odd_ones(scores: NDArray[np.floating]) -> list[int]:
     return [number for number in found.argsort(descending=True).tolist() if odd[number]]
 
 
-def name_odd_ones(calibration: Calibration, names: Sequence[str], progress: Progress) -> list[str]:
+def name_odd_ones(
+    calibration: Calibration, names: Sequence[str], way_out: str, progress: Progress
+) -> list[str]:
     """Say which images set the threshold although they may not be normal: they are the user's to
     keep or to leave out. Returns what was said.
     """
@@ -141,8 +143,8 @@ def name_odd_ones(calibration: Calibration, names: Sequence[str], progress: Prog
         return []
     return _said(
         f"{len(odd)} of {len(names)} normal images lie far above the rest and raise the "
-        f"threshold: {_first(odd, names)}; if they are not normal, leave them out (--exclude-odd; "
-        f"igd audit shows them)",
+        f"threshold: {_first(odd, names)}; if they are not normal, leave them out ({way_out}igd "
+        f"audit shows them)",
         progress,
     )
 

@@ -70,15 +70,18 @@ def fit(
     features = extract_features(backbone, model.scales, training, controls)
     learn(model.on_features, levels_of(features), parameters.seed)
     warned = train_autoencoders(model.scales, training, features, parameters, controls)
+    if plan.calibrated:
+        measure_autoencoders(model, material.scaling, progress)
 
     fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
     while parameters.exclude_odd and (odd := odd_ones(calibration.scores)):
         warned += say_left_out(odd, material.calibration_names, progress)
         material, kept = material.without(odd, plan, parameters)
-        features = {name: rows[kept] for name, rows in features.items()}
-        learn(model.on_features, levels_of(features), parameters.seed)
+        if material.cross_fitted:
+            features = {name: rows[kept] for name, rows in features.items()}
+            learn(model.on_features, levels_of(features), parameters.seed)
         fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
-    warned += name_odd_ones(calibration, material.calibration_names, progress)
+    warned += name_odd_ones(calibration, material.calibration_names, "--exclude-odd; ", progress)
     told = {
         **provenance(material, backbone),
         "seconds": round(time.time() - started, 1),
@@ -134,21 +137,15 @@ def _unseen(
     """What scales say of images that they did not learn from, nor from others of their group: to
     scale parts by, and to calibrate with.
     """
-    split = material.split
     if material.cross_fitted:
         fresh = partial(_fresh_scales, plan, material.channels, model.backbone)
         distances = cross_fit(fresh, levels_of(features), seed, progress, material.groups)
-        chosen = [[part[split.calibration] for part in parts] for parts in distances]
+        chosen = [[part[material.split.calibration] for part in parts] for parts in distances]
         outputs = partial(outputs_of, model.on_features, size=2 * (plan.geometry.side,))
         return partial(outputs, distances), partial(outputs, chosen)
-    scaling, calibrating = (
-        material.unseen.subset(numbers).pixels for numbers in (split.scaling, split.calibration)
-    )
-    if plan.calibrated:
-        measure_autoencoders(model, scaling, progress)
     return (
-        partial(model.outputs, scaling, progress, "scaling scores"),
-        partial(model.outputs, calibrating, progress, "calibrating"),
+        partial(model.outputs, material.scaling, progress, "scaling scores"),
+        partial(model.outputs, material.calibrating, progress, "calibrating"),
     )
 
 

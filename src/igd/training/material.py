@@ -49,6 +49,14 @@ class Material:
         return self.images.subset(self.split.training).pixels
 
     @property
+    def scaling(self) -> Pixels:
+        return self.unseen.subset(self.split.scaling).pixels
+
+    @property
+    def calibrating(self) -> Pixels:
+        return self.unseen.subset(self.split.calibration).pixels
+
+    @property
     def channels(self) -> int:
         return self.images.pixels.shape[1]
 
@@ -70,30 +78,25 @@ class Material:
         keeping = torch.ones(len(self.split.calibration), dtype=torch.bool)
         keeping[odd] = False
         kept = torch.ones(len(self.split.training), dtype=torch.bool)
-        if not self.cross_fitted:
+        if self.cross_fitted:
+            kept[self.split.calibration[~keeping]] = False
+            self._check_most_are_kept(int(kept.sum()))
+            images = self.images.subset(kept.nonzero().flatten())
+            groups = self.groups[kept].unique(return_inverse=True)[1]
+            split = split_images(groups, plan, parameters.seed)
+            left = replace(self, images=images, groups=groups, unseen=images, split=split)
+        else:
             split = self.split._replace(calibration=self.split.calibration[keeping])
-            return replace(self, split=split, rate=self._promised(split, parameters)), kept
-        kept[self.split.calibration[~keeping]] = False
-        self._check_most_are_kept(int(kept.sum()))
-        images = self.images.subset(kept.nonzero().flatten())
-        groups = self.groups[kept].unique(return_inverse=True)[1]
-        split = split_images(groups, plan, parameters.seed)
-        rate = self._promised(split, parameters)
-        return replace(
-            self, images=images, groups=groups, unseen=images, split=split, rate=rate
-        ), kept
+            left = replace(self, split=split)
+        return replace(left, rate=_rate(parameters, split, self.source, self.separate)), kept
 
     def _check_most_are_kept(self, count: int) -> None:
-        if count < LEAST_KEPT * len(self.source):
+        if count < LEAST_KEPT * (len(self.source) - len(self.images.skipped)):
             raise UserError(
                 f"{self.source.described}: more than a third of the images lie far above the rest: "
                 f"they may be of several kinds; train a model for each, or keep them (without "
                 f"--exclude-odd)"
             )
-
-    def _promised(self, split: Split, parameters: Parameters) -> float:
-        asked, count = parameters.max_false_alarms, len(split.calibration)
-        return choose_rate(asked, count, unit=unit_of(self.separate or self.source))
 
 
 def gather(
@@ -105,17 +108,24 @@ def gather(
 ) -> Material:
     """Read the images and divide them as planned."""
     images = read_training_images(source, plan, parameters, progress)
-    groups, asked = groups_of_images(source, images), parameters.max_false_alarms
+    groups = groups_of_images(source, images)
     if separate is None:
         check_groups(source, groups)
-        split = split_images(groups, plan, parameters.seed)
-        rate = choose_rate(asked, len(split.calibration), unit=unit_of(source))
-        return Material(source, None, images, groups, images, split, rate)
-    check_apart(source, separate)
-    unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
-    split = split_separate(len(images), groups_of_images(separate, unseen), plan)
-    rate = promised_rate(asked, split, separate)
+        unseen, split = images, split_images(groups, plan, parameters.seed)
+    else:
+        check_apart(source, separate)
+        unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
+        split = split_separate(len(images), groups_of_images(separate, unseen), plan)
+    rate = _rate(parameters, split, source, separate)
     return Material(source, separate, images, groups, unseen, split, rate)
+
+
+def _rate(parameters: Parameters, split: Split, source: Source, separate: Source | None) -> float:
+    """The rate of false alarms that the calibration images can promise."""
+    asked = parameters.max_false_alarms
+    if separate is None:
+        return choose_rate(asked, len(split.calibration), unit=unit_of(source))
+    return promised_rate(asked, split, separate)
 
 
 def _read_separate(

@@ -69,7 +69,7 @@ def recalibrate(
     fusion, calibration = calibrate(noted(), fusion, rate)
     check_scores(calibration.scores)
     names = [images.names[number] for number in split.calibration]
-    warned = name_odd_ones(calibration, names, progress)
+    warned = name_odd_ones(calibration, names, "", progress)
     warned += _say_if_learnt_from(before.all.numpy(), fitted.calibration, source, progress)
     examples = images.pixels[split.calibration[:EXAMPLES]]
     renewed = replace(
