@@ -80,7 +80,8 @@ class Parameters:
     )
     exclude_odd: bool = _parameter(
         False,
-        "leave out images that lie far above the rest, which may not be normal, and learn without them",
+        "leave out images that lie far above the rest, which may not be normal, and learn without "
+        "them",
         action="store_true",
     )
     seed: int = _parameter(0, "of all random choices (default: %(default)s)", type=int)
