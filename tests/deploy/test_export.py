@@ -32,6 +32,8 @@ KINDS = {
         "scales": ("global", "local", "pixel"),
         "steps": 2,
         "width": 2,
+        "roi": "4,0,180,190",
+        "ignore": ["60,60,50,40"],
     },
     "small and grey": {"steps": 2, "width": 2},
 }
@@ -111,6 +113,8 @@ def test_it_says_what_it_is_without_names_and_takes_another_rate(
     assert (info["recipe"], info["scales"]) == ("fast", detector.identity_["scales"])
     assert info["calibration"]["images"] == len(detector.calibration_.scores)
     assert info["threshold"] == pytest.approx(detector.threshold_)
+    assert Runtime.load(path, threads=1).geometry_ == detector.geometry_
+    assert bool(info["roi"]) == (kind == "every scale")
     assert "source" not in info["calibration"]
     assert main(["info", str(path)]) == 0
     assert "^ threshold" in capsys.readouterr().out

@@ -5,23 +5,25 @@ way back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from igd.data.roi import Box, MaskPixels, Roi, Size, coverage, grey, mostly
 from igd.errors import UserError
 
 Fit = Literal["resize", "crop", "letterbox"]
 LARGEST_SIDE = 4096  # pixels of the square
 FITS: tuple[Fit, ...] = ("resize", "crop", "letterbox")
-Box = tuple[int, int, int, int]  # left, upper, right, lower
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A square of `side` pixels, and how a rectangle is fitted to it.
+    """A square of `side` pixels, and how a rectangle is fitted to it: the image, or its region of
+    interest.
 
     resize     both sides stretched to the square
     crop       the largest centred square; what is beside it is not read
@@ -30,17 +32,23 @@ class Geometry:
 
     side: int
     fit: Fit = "resize"
+    roi: Roi | None = None
+
+    @staticmethod
+    def from_json(described: dict[str, Any]) -> Geometry:
+        """The reverse of `dataclasses.asdict`, for a reader that checks the rest."""
+        roi = described.get("roi")
+        return Geometry(**{**described, "roi": None if roi is None else Roi.from_json(roi)})
 
     def to_square(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels the model reads: (side, side, channels)."""
-        source, target = self._boxes(image.width, image.height)
+        image = self.roi.cut(image, self._read(image.size)) if self.roi else image
+        source, target = self._boxes(*image.size)
         left, upper, right, lower = target
         resized = image.resize((right - left, lower - upper), Image.Resampling.BILINEAR, box=source)
         if resized.size == (self.side, self.side):
             return np.asarray(resized)
-        square = Image.new(
-            image.mode, (self.side, self.side), 128 if image.mode == "L" else (128, 128, 128)
-        )
+        square = grey(image.mode, (self.side, self.side))
         square.paste(resized, (left, upper))
         return np.asarray(square)
 
@@ -48,8 +56,64 @@ class Geometry:
         self, anomaly_map: NDArray[np.float32], width: int, height: int
     ) -> NDArray[np.float32]:
         """A map of the square, (side, side), as a map of the original image, (height, width); 0
-        where it was cut off.
+        where it was cut off and outside of the region of interest.
         """
+        if self.roi is None:
+            return self._spread(anomaly_map, width, height)
+        left, upper, right, lower = self._read((width, height))
+        part = self._spread(anomaly_map, right - left, lower - upper)
+        if self.counted is not None:
+            # Zeros beyond the edge of the region must not dim what is next to them.
+            weight = self._spread(self.counted.astype(np.float32), right - left, lower - upper)
+            part = np.divide(part, np.maximum(weight, 0.25), dtype=np.float32)
+        original = np.zeros((height, width), dtype=np.float32)
+        original[upper:lower, left:right] = part
+        original[self.roi.outside((width, height))] = 0
+        return original
+
+    @cached_property
+    def counted(self) -> MaskPixels | None:
+        """Which pixels of the square count, (side, side); None where all do."""
+        if self.roi is None:
+            return None
+        inside = self.roi.inside(self.roi.frame, self._read(self.roi.frame))
+        if inside is None:
+            return None
+        source, (left, upper, right, lower) = self._boxes(*inside.size)
+        square = np.zeros((self.side, self.side), dtype=np.float32)
+        square[upper:lower, left:right] = coverage(inside, (right - left, lower - upper), source)
+        return mostly(square)
+
+    def outside(self, width: int, height: int) -> MaskPixels | None:
+        """Which pixels of an image of this size are outside of the region of interest, (height,
+        width); None where there is none.
+        """
+        return None if self.roi is None else self.roi.outside((width, height))
+
+    def check(self, name: str, size: Size, smallest: int = 1) -> None:
+        """Refuse an image that the region of interest was not given for, or in which not even the
+        smallest window of any scale finds its place.
+        """
+        read = size
+        if self.roi:
+            self.roi.check(name, size)
+            left, upper, right, lower = self._read(size)
+            read = right - left, lower - upper
+        if min(read) < smallest:
+            what = "pixels" if self.roi is None else "pixels in the region of interest"
+            raise UserError(
+                f"{name}: {read[0]}x{read[1]} {what} are fewer than the similarity window allows; "
+                f"the shorter side must have at least {smallest}"
+            )
+
+    def _read(self, size: Size) -> Box:
+        """The part of an image of this size that is fitted to the square."""
+        return self.roi.crop_in(size, self.fit == "crop") if self.roi else (0, 0, *size)
+
+    def _spread(
+        self, anomaly_map: NDArray[np.float32], width: int, height: int
+    ) -> NDArray[np.float32]:
+        """A map of the square over what was fitted to it; 0 where it was cut off."""
         source, target = self._boxes(width, height)
         left, upper, right, lower = source
         part = Image.fromarray(np.ascontiguousarray(anomaly_map, dtype=np.float32))
@@ -73,12 +137,3 @@ class Geometry:
             left, upper = (self.side - wide) // 2, (self.side - high) // 2
             return whole, (left, upper, left + wide, upper + high)
         return whole, square
-
-
-def check_large_enough(name: str, size: tuple[int, int], smallest: int) -> None:
-    """Refuse an image in which not even the smallest window of any scale finds its place."""
-    if min(size) < smallest:
-        raise UserError(
-            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
-            f"the shorter side must have at least {smallest}"
-        )

@@ -121,6 +121,7 @@ def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
             image = source.read(number)
         except UnreadableImage as error:
             return error
+        geometry.check(source.names[number], image.size)
         mode = image.info.get(MODE, image.mode)
         return geometry.to_square(image), image.size, image.info.get(DEEP), mode
 

@@ -163,9 +163,10 @@ def _pictures(
         Image.fromarray(prediction.map).resize(size, Image.Resampling.BILINEAR)
     )
     truth = None if mask is None else mask.repeat(factor, axis=0).repeat(factor, axis=1)
+    outside = detector.geometry_.outside(*size)
     for picture in (
-        overlay(image.resize(size), anomaly_map, *limits),
-        coloured_map(anomaly_map, *limits),
+        overlay(image.resize(size), anomaly_map, *limits, outside),
+        coloured_map(anomaly_map, *limits, outside),
     ):
         yield picture if truth is None else with_truth(picture, truth)
 

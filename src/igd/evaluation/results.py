@@ -124,8 +124,10 @@ class Results:
     def _write_pictures(self, name: str, prediction: Prediction) -> None:
         assert prediction.image is not None
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        outside = self.predictor.geometry_.outside(*prediction.image.size)
         with atomic(self.folder / f"{name}.png") as part:
-            overlay(prediction.image, prediction.map, *self._limits()).save(part, format="PNG")
+            picture = overlay(prediction.image, prediction.map, *self._limits(), outside)
+            picture.save(part, format="PNG")
         if self.map_folder and self.maps:
             (self.map_folder / name).parent.mkdir(parents=True, exist_ok=True)
             write_map(self.map_folder / name, prediction.map, self.maps)

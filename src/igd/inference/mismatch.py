@@ -8,8 +8,8 @@ from typing import Any, TypeGuard
 from PIL import Image
 
 from igd.data.decoding import MODE, PAGES, TRANSPARENT
+from igd.data.roi import Roi, same_aspect
 
-ASPECT = 0.02  # by which the ratio of the sides may differ
 GREY_MODES = ("1", "L", "LA", "La", "F")
 TRANSPARENCY = "partly transparent, which is ignored"
 SEVERAL_PAGES = "of several pages or frames, of which the first is read"
@@ -29,11 +29,16 @@ def record(sizes: list[tuple[int, int]], modes: list[str]) -> dict[str, Any]:
     }
 
 
-def mismatches(image: Image.Image, provenance: dict[str, Any]) -> tuple[str, ...]:
+def mismatches(
+    image: Image.Image, provenance: dict[str, Any], roi: Roi | None = None
+) -> tuple[str, ...]:
     """What a decoded image is that those in the model's record were not, or what of it is not
     read.
     """
-    found = [*_other_mode(image, provenance), *_other_size(image, provenance)]
+    found = [
+        *_other_mode(image, provenance),
+        *(_other_frame(image.size, roi) or _other_size(image, provenance)),
+    ]
     if image.info.get(TRANSPARENT):
         found.append(TRANSPARENCY)
     if image.info.get(PAGES, 1) > 1:
@@ -54,12 +59,22 @@ def _other_mode(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
     return [f"{mode}, and the model learnt from images that are {learnt}"]
 
 
+def _other_frame(size: tuple[int, int], roi: Roi | None) -> list[str]:
+    return [scaled_to(roi)] if roi and size != roi.frame else []
+
+
+def scaled_to(roi: Roi) -> str:
+    """What is said of an image of another size than the frame."""
+    width, height = roi.frame
+    return f"of another size than {width}x{height}, so that the region of interest is scaled"
+
+
 def _other_size(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
     learnt, told = provenance.get("image_size"), "size"
     if not _is_size(learnt) or [*image.size] == learnt:
         return []
     width, height = learnt
-    if abs(image.width * height / (image.height * width) - 1) > ASPECT:
+    if not same_aspect(image.size, (width, height)):
         told = "aspect ratio"
     return [f"of another {told} than the {width}x{height} that the model learnt from"]
 

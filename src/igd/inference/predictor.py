@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.cpu import in_parallel
-from igd.data.geometry import Geometry, check_large_enough
+from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, as_source
 from igd.errors import DamagedModel, UserError
 from igd.inference.conformal import Calibration
@@ -251,12 +251,12 @@ class Predictor(ABC):
         """An image on its way to the model, or the error that says why nothing can be predicted for
         it.
         """
-        check_large_enough(name, image.size, self.smallest_side_)
+        self.geometry_.check(name, image.size, self.smallest_side_)
         return DecodedImage(
             self.square(image),
             image.size,
             image if keep_image else None,
-            mismatches=mismatches(image, getattr(self, "provenance_", {})),
+            mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_.roi),
         )
 
 

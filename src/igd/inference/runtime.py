@@ -23,7 +23,7 @@ from igd.inference.conformal import Calibration
 from igd.inference.predictor import BatchScores, Predictor
 from igd.ops.session import Session
 
-FORMAT = 2
+FORMAT = 3
 CHECKED_SINCE = 2  # the format whose files must have a checksum
 HEADER = "igd"  # key of the JSON header among the metadata of the graph
 INPUT = "pixels"
@@ -82,7 +82,7 @@ class Runtime(Predictor):
             )
         if header["format"] >= CHECKED_SINCE and not self.is_checked:
             raise DamagedModel("damaged: its checksum is missing; export it again or copy it again")
-        self.geometry_ = Geometry(**header["geometry"])
+        self.geometry_ = Geometry.from_json(header["geometry"])
         self.channels_, self.smallest_side_ = header["channels"], header["smallest_side"]
         self.calibration_ = Calibration(
             np.array(header["calibration_scores"], dtype=np.float64),

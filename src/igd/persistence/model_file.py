@@ -35,11 +35,12 @@ from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
 from igd.scales.recipes import AutoEncoderSettings, PositionSettings, ScaleSettings
+from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
-FORMAT = 5
+FORMAT = 6
 KIND = "model"
 MOST_SCALES = 16
 MOST_OVERLAP = 8  # patches over a pixel, along each axis
@@ -217,7 +218,9 @@ def _scale(
             raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
     elif backbone is None or max(_maps(settings), default=0) >= len(backbone.blocks):
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
-    scale = build_scale(settings, objective, geometry.side, channels, backbone)
+    scale = build_scale(
+        settings, objective, geometry.side, channels, backbone, RegionMask.of(geometry)
+    )
     scale.restore(under(f"{settings.name}/", tensors), path)
     return scale
 

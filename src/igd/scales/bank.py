@@ -15,6 +15,7 @@ from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
 from igd.scales.recipes import BankSettings
+from igd.scales.region_mask import counted
 
 WHITENED_ON = 40_000  # patches
 CHOSEN_FROM = 12_000  # patches that the bank is chosen from
@@ -33,10 +34,14 @@ class BankScale(FeatureScale):
         self.settings = settings
 
     def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        for_whitening = drawn_patches([maps[n] for n in self.settings.maps], WHITENED_ON, rng)
+        for_whitening = drawn_patches(
+            [maps[n] for n in self.settings.maps], WHITENED_ON, rng, self.region
+        )
         self.mean = for_whitening.mean(dim=0)
         self.whitener = whitening(for_whitening - self.mean, self.settings.ridge)
-        candidates = drawn_patches([maps[n] for n in self.settings.maps], CHOSEN_FROM, rng)
+        candidates = drawn_patches(
+            [maps[n] for n in self.settings.maps], CHOSEN_FROM, rng, self.region
+        )
         white = (candidates - self.mean) @ self.whitener
         self.bank = white[coreset(white, self.settings.patches, rng)].half().float()
 
@@ -51,8 +56,8 @@ class BankScale(FeatureScale):
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         (distance,) = distances
-        peak = log_peak(distance, self.settings.top)
-        anomaly_map = log_map(distance, size, self.settings.smoothing)
+        peak = log_peak(distance, self.settings.top, self.region)
+        anomaly_map = log_map(distance, size, self.settings.smoothing, self.region)
         return ScaleOutput(
             [peak], [1.0], {"nearest": peak}, [anomaly_map], [self.settings.map_weight]
         )
@@ -62,8 +67,8 @@ class BankScale(FeatureScale):
         assert features is not None
         patches = unit_features([features.maps[n] for n in self.settings.maps])
         (distance,) = self.distances(features)
-        furthest = distance.flatten(1).argmax(dim=1)
-        chosen = patches.flatten(2)[torch.arange(len(patches)), :, furthest]
+        furthest = counted(distance, self.region).argmax(dim=1)
+        chosen = counted(patches, self.region)[torch.arange(len(patches)), :, furthest]
         white: Tensor = (chosen - self.mean) @ self.whitener
         return white
 

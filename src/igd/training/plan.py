@@ -15,6 +15,8 @@ from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
 from igd.backbones.weights import load_backbone
 from igd.data.decoding import UnreadableImage
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.roi import Roi
+from igd.data.roi_arguments import make_roi
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.errors import UserError
@@ -23,6 +25,7 @@ from igd.pretraining import contrastive, distillation
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
+from igd.progress import Progress
 from igd.scales.autoencoder import check_side
 from igd.scales.recipes import (
     FORMER_NAMES,
@@ -102,7 +105,7 @@ class Origin:
         }
 
 
-def make_plan(parameters: Parameters, source: Source) -> Plan:
+def make_plan(parameters: Parameters, source: Source, progress: Progress | None = None) -> Plan:
     """The recipe for images of this size, with what the user set in place of the recipe's."""
     check_seed(parameters.seed)
     if parameters.fit_to is not None and parameters.fit_to not in FITS:
@@ -120,7 +123,9 @@ def make_plan(parameters: Parameters, source: Source) -> Plan:
     settings = choose_scales(parameters, recipe, side)
     _refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
-    geometry = Geometry(side, parameters.fit_to or "resize")
+    geometry = Geometry(
+        side, parameters.fit_to or "resize", choose_roi(parameters, source, progress)
+    )
     calibrated = combination == "calibrated"
     origin = choose_origin(parameters, recipe)
     held_out = choose_held_out_share(parameters, settings, calibrated, len(source))
@@ -147,6 +152,14 @@ def choose_side(image_size: int | None, source: Source) -> int:
     if not 0 < side <= LARGEST_SIDE:
         raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
     return side
+
+
+def choose_roi(parameters: Parameters, source: Source, progress: Progress | None) -> Roi | None:
+    """The region of interest, in images of the size of the first."""
+    if parameters.roi is None and not parameters.ignore:
+        return None
+    frame = _first_readable(source).size
+    return make_roi(parameters.roi, parameters.ignore, frame, progress or Progress())
 
 
 def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[ScaleSettings]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import torch
 
-from igd.data.geometry import Geometry, check_large_enough
+from igd.data.geometry import Geometry
 from igd.data.image_set import ImageSet, check_one_size, decode
 from igd.data.sources import Source
 from igd.errors import UserError
+from igd.inference.mismatch import counted_lines, scaled_to
 from igd.progress import Progress
 from igd.training.parameters import Parameters
 from igd.training.plan import FEWEST, Plan
@@ -25,13 +27,14 @@ def read_training_images(
     if parameters.fit_to is None:
         check_one_size(images, source)
     for name, size in zip(images.names, images.sizes, strict=True):
-        check_large_enough(name, size, plan.smallest_side)
+        plan.geometry.check(name, size, plan.smallest_side)
     if len(images) < FEWEST:
         raise UserError(
             f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are "
             f"needed"
         )
     _check_contrast(images, source)
+    _say_scaled(images, plan.geometry, progress)
     return images
 
 
@@ -48,9 +51,18 @@ def read_calibration_images(
     as_predicted = replace(source, read=lambda number: source.read(number).convert(mode))
     images = decode(as_predicted, geometry, strict=strict, progress=progress)
     for name, size in zip(images.names, images.sizes, strict=True):
-        check_large_enough(name, size, smallest_side)
+        geometry.check(name, size, smallest_side)
     _check_contrast(images, source)
+    _say_scaled(images, geometry, progress)
     return images
+
+
+def _say_scaled(images: ImageSet, geometry: Geometry, progress: Progress) -> None:
+    """Say how many images are not of the size that the region of interest was given for."""
+    roi = geometry.roi
+    others = sum(size != roi.frame for size in images.sizes) if roi else 0
+    if roi and others:
+        progress.say(*counted_lines(Counter({scaled_to(roi): others}), len(images)))
 
 
 def _check_contrast(images: ImageSet, source: Source) -> None:

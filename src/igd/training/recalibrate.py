@@ -55,10 +55,12 @@ def recalibrate(
         fitted.calibration.false_alarm_rate if asked is None else asked, split, source
     )
     scaling, calibrating = (images.subset(n).pixels for n in (split.scaling, split.calibration))
-    model, fusion = Model(fitted.backbone, fitted.scales), fitted.fusion
+    model, fusion = Model(fitted.backbone, fitted.scales, fitted.region), fitted.fusion
     if fusion.scalers is not None:
         outputs = model.outputs(scaling, progress, "scaling scores")
-        fusion = fusion.centred_like(fit_fusion(outputs, fusion.sharpness is not None))
+        fusion = fusion.centred_like(
+            fit_fusion(outputs, fusion.sharpness is not None, fitted.region)
+        )
     before = RowBuffer()
 
     def noted() -> Iterator[list[ScaleOutput]]:
@@ -66,7 +68,7 @@ def recalibrate(
             before.add(fitted.fusion.score(outputs))
             yield outputs
 
-    fusion, calibration = calibrate(noted(), fusion, rate)
+    fusion, calibration = calibrate(noted(), fusion, rate, fitted.region)
     check_scores(calibration.scores)
     names = [images.names[number] for number in split.calibration]
     warned = name_odd_ones(calibration, names, "", progress)

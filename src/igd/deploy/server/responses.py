@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.deploy.server.http_errors import RequestError
-from igd.deploy.server.schemas import ImageResponse, MapKind, ModelResponse, RegionResponse
+from igd.deploy.server.schemas import (
+    ImageResponse,
+    MapKind,
+    ModelResponse,
+    RegionResponse,
+    RoiResponse,
+)
 from igd.errors import UserError
 from igd.evaluation.overlay import as_grey16, layer, overlay
 from igd.inference.conformal import smallest_rate, threshold
@@ -21,7 +27,7 @@ SCREEN = 1024  # pixels of a layer's longer side; it is made to be looked at, no
 
 
 def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelResponse:
-    count = len(predictor.calibration_.scores)
+    count, roi = len(predictor.calibration_.scores), predictor.geometry_.roi
     return ModelResponse(
         name=name,
         side=predictor.geometry_.side,
@@ -30,6 +36,7 @@ def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelR
         max_false_alarms=predictor.false_alarm_rate_,
         lowest_rate=smallest_rate(count),
         threshold=predictor.threshold_,
+        roi=None if roi is None else RoiResponse(**roi.described()),
         drift=drift,
     )
 
@@ -70,9 +77,11 @@ def map_png(predictor: Predictor, prediction: Prediction, kind: MapKind) -> byte
     if kind == "png16":
         return _png(as_grey16(prediction.map))
     if kind == "layer":
-        return _png(layer(_for_screens(prediction.map), *colours))
+        small = _for_screens(prediction.map)
+        return _png(layer(small, *colours, predictor.geometry_.outside(*small.shape[::-1])))
     assert prediction.image is not None
-    return _png(overlay(prediction.image, prediction.map, *colours))
+    outside = predictor.geometry_.outside(*prediction.image.size)
+    return _png(overlay(prediction.image, prediction.map, *colours, outside))
 
 
 def _for_screens(anomaly_map: NDArray[np.float32]) -> NDArray[np.float32]:

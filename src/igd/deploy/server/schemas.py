@@ -49,6 +49,14 @@ class ScoreResponse(BaseModel):
     images: list[ImageResponse]
 
 
+class RoiResponse(BaseModel):
+    """The part of an image that a model reads."""
+
+    frame: list[int] = Field(description="width and height of the images that it was given for")
+    box: list[int] = Field(description="x, y, width and height in such an image")
+    share: float = Field(description="of the box that counts; less than 1 where there is a mask")
+
+
 class ModelResponse(BaseModel):
     """What there is to know about a model before asking it."""
 
@@ -63,6 +71,7 @@ class ModelResponse(BaseModel):
         description="the lowest rate that the calibration images can promise"
     )
     threshold: float
+    roi: RoiResponse | None = Field(None, description="its region of interest; null: the image")
     drift: str | None = Field(
         None, description="since incoming images no longer look like the calibration ones: why"
     )
