@@ -34,6 +34,7 @@ KINDS = {
         "width": 2,
         "roi": "4,0,180,190",
         "ignore": ["60,60,50,40"],
+        "align": True,
     },
     "small and grey": {"steps": 2, "width": 2},
 }
@@ -76,6 +77,7 @@ def test_scores_maps_and_verdicts_agree_in_any_batch(exported: tuple[str, IGD, P
             assert one.score == pytest.approx(other.score, abs=1e-5)
             assert (one.p_value, one.is_anomalous) == (other.p_value, other.is_anomalous)
             np.testing.assert_allclose(one.map, other.map, atol=1e-3)
+            assert one.pose == other.pose
             assert one.terms == pytest.approx(other.terms, rel=1e-3, abs=1e-4)
 
 

@@ -56,6 +56,8 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "reads", f"{info['side']}x{info['side']} pixels, {colour}, by {info['fit']}"
     if info["roi"]:
         yield "region", _region(info["roi"])
+    if info["align"]:
+        yield "aligns", "each part to its usual place"
     if "int8" in info:
         yield "exported", f"by {info['exported_by']}{', 8-bit' if info['int8'] else ''}"
     new = f" of new groups (by {info['grouped_by']})" if "grouped_by" in info else ""

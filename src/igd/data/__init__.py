@@ -14,6 +14,7 @@ image_set   all images of a source, decoded to the model's size
 geometry    any size in, the model's square, and the map back at the original size
 roi         the region of interest in a fixed frame
 roi_arguments  boxes and mask files as such a region
+alignment   how far a part lies from its usual place
 store       decoded pixels, in memory or in a temporary file
 patches     normalisation, patches, and patch maps laid over the image
 row_buffer  rows that come batch after batch, in one tensor

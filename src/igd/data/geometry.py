@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.data.roi import Box, MaskPixels, Roi, Size, coverage, grey, mostly
+from igd.data.alignment import Alignment, Pose, aligned, brought_back, forgotten
+from igd.data.roi import HALF, Box, MaskPixels, Roi, Size, coverage, grey, mostly, same_aspect
 from igd.errors import UserError
 
 Fit = Literal["resize", "crop", "letterbox"]
@@ -22,8 +23,8 @@ FITS: tuple[Fit, ...] = ("resize", "crop", "letterbox")
 
 @dataclass(frozen=True)
 class Geometry:
-    """A square of `side` pixels, and how a rectangle is fitted to it: the image, or its region of
-    interest.
+    """A square of `side` pixels, and how a rectangle is fitted to it: the image, aligned if wanted,
+    or its region of interest.
 
     resize     both sides stretched to the square
     crop       the largest centred square; what is beside it is not read
@@ -33,15 +34,33 @@ class Geometry:
     side: int
     fit: Fit = "resize"
     roi: Roi | None = None
+    align: Alignment | None = None
 
     @staticmethod
     def from_json(described: dict[str, Any]) -> Geometry:
         """The reverse of `dataclasses.asdict`, for a reader that checks the rest."""
-        roi = described.get("roi")
-        return Geometry(**{**described, "roi": None if roi is None else Roi.from_json(roi)})
+        kinds: dict[str, type[Roi] | type[Alignment]] = {"roi": Roi, "align": Alignment}
+        inner = {n: kind.from_json(described[n]) for n, kind in kinds.items() if described.get(n)}
+        return Geometry(**{**described, **inner})
 
-    def to_square(self, image: Image.Image) -> NDArray[np.uint8]:
-        """The pixels the model reads: (side, side, channels)."""
+    @property
+    def frame(self) -> Size | None:
+        """Of images in which a place means something; None where any shape will do."""
+        fixed = self.roi or self.align
+        return None if fixed is None else fixed.frame
+
+    def pose(self, image: Image.Image) -> Pose | None:
+        """How far the part lies from its usual place; None where images are taken as they are."""
+        return None if self.align is None else self.align.pose(image)
+
+    def to_square(
+        self, image: Image.Image, pose: Pose | None = None, forget: tuple[int, int] | None = None
+    ) -> NDArray[np.uint8]:
+        """The pixels the model reads of an image at a pose, (side, side, channels); without those
+        that a shift would have hidden, if it is to forget them.
+        """
+        image = aligned(image, pose) if pose else image
+        image = forgotten(image, *forget) if forget else image
         image = self.roi.cut(image, self._read(image.size)) if self.roi else image
         source, target = self._boxes(*image.size)
         left, upper, right, lower = target
@@ -53,11 +72,19 @@ class Geometry:
         return np.asarray(square)
 
     def to_original(
-        self, anomaly_map: NDArray[np.float32], width: int, height: int
+        self, anomaly_map: NDArray[np.float32], width: int, height: int, pose: Pose | None = None
     ) -> NDArray[np.float32]:
         """A map of the square, (side, side), as a map of the original image, (height, width); 0
         where it was cut off and outside of the region of interest.
         """
+        original = self._at_usual_place(anomaly_map, width, height)
+        original = brought_back(original, pose) if pose else original
+        outside = self.outside(width, height, pose)
+        return original if outside is None else np.where(outside, np.float32(0), original)
+
+    def _at_usual_place(
+        self, anomaly_map: NDArray[np.float32], width: int, height: int
+    ) -> NDArray[np.float32]:
         if self.roi is None:
             return self._spread(anomaly_map, width, height)
         left, upper, right, lower = self._read((width, height))
@@ -68,7 +95,6 @@ class Geometry:
             part = np.divide(part, np.maximum(weight, 0.25), dtype=np.float32)
         original = np.zeros((height, width), dtype=np.float32)
         original[upper:lower, left:right] = part
-        original[self.roi.outside((width, height))] = 0
         return original
 
     @cached_property
@@ -84,21 +110,32 @@ class Geometry:
         square[upper:lower, left:right] = coverage(inside, (right - left, lower - upper), source)
         return mostly(square)
 
-    def outside(self, width: int, height: int) -> MaskPixels | None:
+    def outside(self, width: int, height: int, pose: Pose | None = None) -> MaskPixels | None:
         """Which pixels of an image of this size are outside of the region of interest, (height,
-        width); None where there is none.
+        width), which moves with the part; None where there is none.
         """
-        return None if self.roi is None else self.roi.outside((width, height))
+        if self.roi is None:
+            return None
+        outside = self.roi.outside((width, height))
+        return brought_back((~outside).astype(np.float32), pose) < HALF if pose else outside
 
     def check(self, name: str, size: Size, smallest: int = 1) -> None:
-        """Refuse an image that the region of interest was not given for, or in which not even the
-        smallest window of any scale finds its place.
+        """Refuse an image in which the region of interest or the part would be elsewhere, or not
+        even the smallest window of any scale finds its place.
         """
-        read = size
-        if self.roi:
-            self.roi.check(name, size)
-            left, upper, right, lower = self._read(size)
-            read = right - left, lower - upper
+        if self.frame and not same_aspect(size, self.frame):
+            what, flags = (
+                ("the region of interest was given for", "--roi and --ignore")
+                if self.roi
+                else ("the images to align with had", "--align")
+            )
+            raise UserError(
+                f"{name}: {size[0]}x{size[1]} pixels have another aspect ratio than the "
+                f"{self.frame[0]}x{self.frame[1]} that {what}; bring the image to that shape, or "
+                f"train again without {flags}"
+            )
+        left, upper, right, lower = self._read(size)
+        read = right - left, lower - upper
         if min(read) < smallest:
             what = "pixels" if self.roi is None else "pixels in the region of interest"
             raise UserError(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from igd.cpu import in_parallel
+from igd.data.alignment import drawn_shift
 from igd.data.decoding import DEEP, MODE, UnreadableImage
 from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, Source
@@ -57,10 +58,12 @@ def decode(
     strict: bool = False,
     progress: Progress,
     held: int = HELD,
+    learning: bool = False,
 ) -> ImageSet:
     """Decode every image once, in parallel. An unreadable one is named and left out or, if
     `strict`, refused.
 
+    Images that are to be learnt from and are aligned forget some of their edge (`learning`).
     Up to `held` bytes the pixels stay in memory, above in a temporary file.
     """
     names: list[str] = []
@@ -71,7 +74,9 @@ def decode(
     used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
-        squares = progress.track(_squares(source, geometry), len(source), "reading images")
+        squares = progress.track(
+            _squares(source, geometry, learning), len(source), "reading images"
+        )
         for number, (name, decoded) in enumerate(squares):
             if isinstance(decoded, UnreadableImage):
                 if strict:
@@ -115,7 +120,7 @@ def _warn_of_depth(used: list[float], count: int, source: Source, progress: Prog
         )
 
 
-def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
+def _squares(source: Source, geometry: Geometry, learning: bool) -> Iterator[tuple[str, Any]]:
     def read(number: int) -> Any:
         try:
             image = source.read(number)
@@ -123,7 +128,9 @@ def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
             return error
         geometry.check(source.names[number], image.size)
         mode = image.info.get(MODE, image.mode)
-        return geometry.to_square(image), image.size, image.info.get(DEEP), mode
+        forget = drawn_shift(number, image.size) if learning and geometry.align else None
+        square = geometry.to_square(image, geometry.pose(image), forget)
+        return square, image.size, image.info.get(DEEP), mode
 
     squares = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)
     yield from zip(source.names, squares, strict=True)

@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.errors import UserError
-
 Box = tuple[int, int, int, int]  # left, upper, right, lower
 Size = tuple[int, int]  # width, height
 MaskPixels = NDArray[np.bool_]  # (height, width)
@@ -39,9 +37,7 @@ class Roi:
 
     def __post_init__(self) -> None:
         """A file may say anything."""
-        left, upper, right, lower = self.box
-        width, height = self.frame
-        possible = 0 <= left < right <= width and 0 <= upper < lower <= height
+        possible = is_within(self.box, self.frame)
         if self.mask is not None:
             possible = (
                 possible
@@ -95,23 +91,9 @@ class Roi:
             "share": float(self.pixels.mean()),
         }
 
-    def check(self, name: str, size: Size) -> None:
-        """Refuse an image in which the region would be elsewhere."""
-        if not same_aspect(size, self.frame):
-            raise UserError(
-                f"{name}: {size[0]}x{size[1]} pixels have another aspect ratio than the "
-                f"{self.frame[0]}x{self.frame[1]} that the region of interest was given for; bring "
-                f"the image to that shape, or train again without --roi and --ignore"
-            )
-
     def box_in(self, size: Size) -> Box:
         """The box in an image of this size."""
-        left, upper, right, lower = (
-            round(place * size[axis % 2] / self.frame[axis % 2])
-            for axis, place in enumerate(self.box)
-        )
-        left, upper = min(left, size[0] - 1), min(upper, size[1] - 1)
-        return left, upper, max(right, left + 1), max(lower, upper + 1)
+        return scaled(self.box, self.frame, size)
 
     def crop_in(self, size: Size, square: bool) -> Box:
         """What is read of an image of this size: the smallest part of its shape, or the smallest
@@ -152,6 +134,21 @@ class Roi:
         """Which pixels of an image of this size do not count: (height, width)."""
         inside = self.inside(size, (0, 0, *size))
         return np.zeros(size[::-1], dtype=bool) if inside is None else ~np.asarray(inside)
+
+
+def is_within(box: Box, frame: Size) -> bool:
+    """Whether a box has a size and lies in a frame."""
+    left, upper, right, lower = box
+    return 0 <= left < right <= frame[0] and 0 <= upper < lower <= frame[1]
+
+
+def scaled(box: Box, frame: Size, size: Size) -> Box:
+    """A box of a frame in an image of another size."""
+    left, upper, right, lower = (
+        round(place * size[axis % 2] / frame[axis % 2]) for axis, place in enumerate(box)
+    )
+    left, upper = min(left, size[0] - 1), min(upper, size[1] - 1)
+    return left, upper, max(right, left + 1), max(lower, upper + 1)
 
 
 def same_aspect(one: Size, other: Size) -> bool:

@@ -29,6 +29,7 @@ def model_info(path: Path) -> dict[str, Any]:
         "side": predictor.geometry_.side,
         "fit": predictor.geometry_.fit,
         "roi": roi and roi.described(),
+        "align": predictor.geometry_.align is not None,
         "channels": predictor.channels_,
         "smallest_side": predictor.smallest_side_,
         "max_false_alarms": predictor.false_alarm_rate_,

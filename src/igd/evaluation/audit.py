@@ -168,7 +168,7 @@ def _pictures(model: IGD, prediction: Prediction) -> Pictures:
         prediction.map,
         model.background_level_,
         model.pixel_threshold_,
-        model.geometry_.outside(*prediction.image.size),
+        model.geometry_.outside(*prediction.image.size, prediction.pose),
     )
     return thumbnail(prediction.image), thumbnail(coloured)
 

@@ -73,7 +73,7 @@ def evaluate(
             unusable[sample.identifier] = str(error)
             continue
         if mask is not None:
-            outside = detector.geometry_.outside(width, height)
+            outside = detector.geometry_.outside(width, height, prediction.pose)
             pixels.add(prediction.map, mask, outside)
             beyond += bool(mask.any()) and outside is not None and bool(outside[mask].all())
     for line in counted_lines(differing, len(samples)):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.cpu import in_parallel
+from igd.data.alignment import Pose
 from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, as_source
 from igd.errors import DamagedModel, UserError
@@ -41,6 +42,7 @@ class Prediction:
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
     # How it differs from the images that the model learnt from, and what of it was not read.
     mismatches: tuple[str, ...] = ()
+    pose: Pose | None = None  # of the part, where the model aligns images
 
 
 class BatchScores(NamedTuple):
@@ -59,6 +61,7 @@ class DecodedImage(NamedTuple):
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took
     mismatches: tuple[str, ...] = ()
+    pose: Pose | None = None
 
 
 @dataclass
@@ -237,26 +240,33 @@ class Predictor(ABC):
                 score=score,
                 p_value=float(p_values[number]),
                 is_anomalous=score > limit,
-                map=self.geometry_.to_original(scores.map[number], *image.size),
+                map=self.geometry_.to_original(scores.map[number], *image.size, image.pose),
                 terms={term: float(value[number]) for term, value in scores.terms.items()},
                 image=image.image,
                 mismatches=image.mismatches,
+                pose=image.pose,
             )
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels of an image at the model's size: (side, side[, 3])."""
-        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
+        return self._square(image, self.geometry_.pose(image))
+
+    def _square(self, image: Image.Image, pose: Pose | None) -> NDArray[np.uint8]:
+        converted = image.convert("RGB" if self.channels_ == 3 else "L")
+        return self.geometry_.to_square(converted, pose)
 
     def decoded(self, name: str, image: Image.Image, keep_image: bool = False) -> DecodedImage:
         """An image on its way to the model, or the error that says why nothing can be predicted for
         it.
         """
         self.geometry_.check(name, image.size, self.smallest_side_)
+        pose = self.geometry_.pose(image)
         return DecodedImage(
-            self.square(image),
+            self._square(image, pose),
             image.size,
             image if keep_image else None,
-            mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_.roi),
+            mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_, pose),
+            pose=pose,
         )
 
 

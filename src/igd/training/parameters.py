@@ -70,6 +70,12 @@ class Parameters:
         metavar="REGION",
         action="append",
     )
+    align: bool = _parameter(
+        False,
+        "bring the part to its usual place first: shifts of up to 12 %% of the image and turns of "
+        "up to 8 degrees",
+        action="store_true",
+    )
     epochs: int | None = _parameter(None, f"passes over the images {RECIPES_OWN}", type=int)
     steps: int | None = _parameter(
         None,

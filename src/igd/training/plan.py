@@ -8,15 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from igd.backbones.architectures import Backbone
 from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
 from igd.backbones.weights import load_backbone
-from igd.data.decoding import UnreadableImage
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
-from igd.data.roi import Roi
-from igd.data.roi_arguments import make_roi
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.errors import UserError
@@ -38,6 +33,7 @@ from igd.scales.recipes import (
     find_objective,
     find_recipe,
 )
+from igd.training.aim import aimed, first_readable
 from igd.training.parameters import Parameters, check_seed
 from igd.training.resume import Controls
 
@@ -123,9 +119,7 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     settings = choose_scales(parameters, recipe, side)
     _refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
-    geometry = Geometry(
-        side, parameters.fit_to or "resize", choose_roi(parameters, source, progress)
-    )
+    geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
     calibrated = combination == "calibrated"
     origin = choose_origin(parameters, recipe)
     held_out = choose_held_out_share(parameters, settings, calibrated, len(source))
@@ -148,18 +142,10 @@ def choose_side(image_size: int | None, source: Source) -> int:
     """The side of the model's square: the one asked for, or what the first image suggests."""
     side = image_size
     if side is None:
-        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
+        side = SMALL_SIDE if min(first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
     if not 0 < side <= LARGEST_SIDE:
         raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
     return side
-
-
-def choose_roi(parameters: Parameters, source: Source, progress: Progress | None) -> Roi | None:
-    """The region of interest, in images of the size of the first."""
-    if parameters.roi is None and not parameters.ignore:
-        return None
-    frame = _first_readable(source).size
-    return make_roi(parameters.roi, parameters.ignore, frame, progress or Progress())
 
 
 def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[ScaleSettings]:
@@ -286,14 +272,3 @@ def make_backbone(
     if cache:
         frozen.cache_in(Path(cache))
     return frozen
-
-
-def _first_readable(source: Source) -> Image.Image:
-    for number in range(len(source)):
-        try:
-            return source.read(number)
-        except UnreadableImage as error:
-            last = error
-    raise UserError(
-        f"{source.described}: none of the {len(source)} images can be read; the last: {last}"
-    )

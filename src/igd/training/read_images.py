@@ -23,7 +23,9 @@ def read_training_images(
     source: Source, plan: Plan, parameters: Parameters, progress: Progress
 ) -> ImageSet:
     """Decode the images, say which were left out, and refuse a set that can't be trained on."""
-    images = decode(source, plan.geometry, strict=parameters.strict, progress=progress)
+    images = decode(
+        source, plan.geometry, strict=parameters.strict, progress=progress, learning=True
+    )
     if parameters.fit_to is None:
         check_one_size(images, source)
     for name, size in zip(images.names, images.sizes, strict=True):

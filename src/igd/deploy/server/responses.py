@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from igd.data.roi import HALF
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.schemas import (
     ImageResponse,
     MapKind,
     ModelResponse,
+    PoseResponse,
     RegionResponse,
     RoiResponse,
 )
@@ -57,7 +59,7 @@ def image_response(
     calibration = predictor.calibration_
     limit = threshold(calibration.scores, rate)
     located = rare_regions(prediction.map, threshold(calibration.peaks, rate), calibration.peaks)
-    height, width = prediction.map.shape
+    (height, width), pose = prediction.map.shape, prediction.pose
     return ImageResponse(
         name=prediction.name,
         score=prediction.score,
@@ -67,6 +69,7 @@ def image_response(
         width=width,
         height=height,
         regions=[RegionResponse(**each) for each in located],
+        alignment=pose and PoseResponse(**pose._asdict()),
         map=base64.b64encode(map_png(predictor, prediction, kind)).decode() if kind else None,
     )
 
@@ -77,10 +80,13 @@ def map_png(predictor: Predictor, prediction: Prediction, kind: MapKind) -> byte
     if kind == "png16":
         return _png(as_grey16(prediction.map))
     if kind == "layer":
-        small = _for_screens(prediction.map)
-        return _png(layer(small, *colours, predictor.geometry_.outside(*small.shape[::-1])))
+        height, width = prediction.map.shape
+        outside = predictor.geometry_.outside(width, height, prediction.pose)
+        if outside is not None:
+            outside = _for_screens(outside.astype(np.float32)) > HALF
+        return _png(layer(_for_screens(prediction.map), *colours, outside))
     assert prediction.image is not None
-    outside = predictor.geometry_.outside(*prediction.image.size)
+    outside = predictor.geometry_.outside(*prediction.image.size, prediction.pose)
     return _png(overlay(prediction.image, prediction.map, *colours, outside))
 
 

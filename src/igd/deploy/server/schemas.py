@@ -25,6 +25,14 @@ class RegionResponse(BaseModel):
     )
 
 
+class PoseResponse(BaseModel):
+    """How far a part lies from its usual place."""
+
+    x: float = Field(description="pixels to the right")
+    y: float = Field(description="pixels down")
+    angle: float = Field(description="degrees clockwise")
+
+
 class ImageResponse(BaseModel):
     """What the model says about one image."""
 
@@ -39,6 +47,9 @@ class ImageResponse(BaseModel):
     height: int
     regions: list[RegionResponse] = Field(
         description="where the image deviates, the largest first, at most 20"
+    )
+    alignment: PoseResponse | None = Field(
+        None, description="where the part lies, of a model that aligns images"
     )
     map: str | None = Field(None, description="the PNG that was asked for, base64")
 
