@@ -15,7 +15,7 @@ from igd import IGD
 from igd.cli import main
 from igd.data.image_set import decode
 
-QUICK = ["--steps", "3", "--width", "4", "--quiet", "--json"]
+QUICK = ["--quiet", "--json"]
 
 
 @pytest.fixture

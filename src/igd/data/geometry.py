@@ -79,6 +79,6 @@ def check_large_enough(name: str, size: tuple[int, int], smallest: int) -> None:
     """Refuse an image in which not even the smallest window of any scale finds its place."""
     if min(size) < smallest:
         raise UserError(
-            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
+            f"{name}: {size[0]}x{size[1]} pixels are fewer than the model can read; "
             f"the shorter side must have at least {smallest}"
         )

@@ -13,6 +13,7 @@ from igd.data.geometry import LARGEST_SIDE
 from igd.scales.recipes import (
     AutoEncoderSettings,
     BankSettings,
+    EmbeddingSettings,
     PixelSettings,
     PositionSettings,
     ScaleSettings,
@@ -66,7 +67,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "false_alarm_rate": SHARE,
     "background_level": (-1e6, 1e6),
 }
-FEATURE_KINDS = (PositionSettings, BankSettings, WholeSettings, PixelSettings)
+FEATURE_KINDS = (
+    PositionSettings,
+    BankSettings,
+    WholeSettings,
+    EmbeddingSettings,
+    PixelSettings,
+)
 PARAMETER_KINDS: dict[str, tuple[type, ...]] = {
     "None": (NoneType,),
     "bool": (bool,),

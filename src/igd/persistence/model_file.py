@@ -34,7 +34,12 @@ from igd.scales.autoencoder import check_side
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
-from igd.scales.recipes import AutoEncoderSettings, PositionSettings, ScaleSettings
+from igd.scales.recipes import (
+    AutoEncoderSettings,
+    EmbeddingSettings,
+    PositionSettings,
+    ScaleSettings,
+)
 from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
@@ -217,6 +222,8 @@ def _scale(
             raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
     elif backbone is None or max(_maps(settings), default=0) >= len(backbone.blocks):
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
+    elif isinstance(settings, EmbeddingSettings) and not backbone.vector:
+        raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")
     scale = build_scale(settings, objective, geometry.side, channels, backbone)
     scale.restore(under(f"{settings.name}/", tensors), path)
     return scale

@@ -32,11 +32,12 @@ class BankScale(FeatureScale):
     def __init__(self, settings: BankSettings) -> None:
         self.settings = settings
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        for_whitening = drawn_patches([maps[n] for n in self.settings.maps], WHITENED_ON, rng)
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        maps = [features.maps[n] for n in self.settings.maps]
+        for_whitening = drawn_patches(maps, WHITENED_ON, rng)
         self.mean = for_whitening.mean(dim=0)
         self.whitener = whitening(for_whitening - self.mean, self.settings.ridge)
-        candidates = drawn_patches([maps[n] for n in self.settings.maps], CHOSEN_FROM, rng)
+        candidates = drawn_patches(maps, CHOSEN_FROM, rng)
         white = (candidates - self.mean) @ self.whitener
         self.bank = white[coreset(white, self.settings.patches, rng)].half().float()
 

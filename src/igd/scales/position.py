@@ -38,12 +38,13 @@ class PositionScale(FeatureScale):
         self.settings = settings
         self.descriptors: list[PositionDescriptor] = []
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
+    def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
         settings = self.settings
         self.descriptors = []
         for level in settings.levels:
-            moments = PositionMoments(_cell(level, maps[level.maps[0]]))
-            for some in zip(*(maps[number].split(AT_ONCE) for number in level.maps), strict=True):
+            moments = PositionMoments(_cell(level, features.maps[level.maps[0]]))
+            levels = [features.maps[number].split(AT_ONCE) for number in level.maps]
+            for some in zip(*levels, strict=True):
                 moments.update(_level_features(list(some), level))
             described = moments.describe(
                 settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
@@ -64,7 +65,8 @@ class PositionScale(FeatureScale):
         terms = {level.name: part for level, part in zip(settings.levels, parts, strict=True)}
         maps = [log_map(each, size, settings.smoothing) for each in distances]
         weights = [level.map_weight for level in settings.levels]
-        return ScaleOutput(parts, [1.0] * len(parts), terms, maps, weights)
+        counted = parts if settings.scored else []
+        return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights)
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         """The mean of each image's features over its positions: (b, channels of the blocks)."""

@@ -31,11 +31,8 @@ class WholeScale(FeatureScale):
     def __init__(self, settings: WholeSettings) -> None:
         self.settings = settings
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
-        some = zip(*(each.split(AT_ONCE) for each in maps), strict=True)
-        vectors = torch.cat(
-            [self.vectors(Features([each.float() for each in part], None)) for part in some]
-        ).double()
+    def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
+        vectors = torch.cat([self.vectors(some) for some in features.batches(AT_ONCE)]).double()
         self.mean = vectors.mean(dim=0).float()
         spread = vectors.std(dim=0) + 1e-6 * vectors.std() + 1e-8
         standard = (vectors - vectors.mean(dim=0)) / spread

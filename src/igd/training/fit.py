@@ -37,7 +37,7 @@ from igd.training.calibrate import (
 )
 from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
-from igd.training.extract import extract_features, levels_of
+from igd.training.extract import extract_features, features_of_images
 from igd.training.fitted import FittedState
 from igd.training.material import Material, gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
@@ -68,7 +68,7 @@ def fit(
     backbone = make_backbone(plan, training, parameters.feature_cache, controls)
     model = Model(backbone, _fresh_scales(plan, material.channels, backbone))
     features = extract_features(backbone, model.scales, training, controls)
-    learn(model.on_features, levels_of(features), parameters.seed)
+    learn(model.on_features, features_of_images(features), parameters.seed)
     warned = train_autoencoders(model.scales, training, features, parameters, controls)
     if plan.calibrated:
         measure_autoencoders(model, material.scaling, progress)
@@ -79,7 +79,7 @@ def fit(
         material, kept = material.without(odd, plan, parameters)
         if material.cross_fitted:
             features = {name: rows[kept] for name, rows in features.items()}
-            learn(model.on_features, levels_of(features), parameters.seed)
+            learn(model.on_features, features_of_images(features), parameters.seed)
         fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
     warned += name_odd_ones(calibration, material.calibration_names, "--exclude-odd; ", progress)
     told = {
@@ -139,7 +139,7 @@ def _unseen(
     """
     if material.cross_fitted:
         fresh = partial(_fresh_scales, plan, material.channels, model.backbone)
-        distances = cross_fit(fresh, levels_of(features), seed, progress, material.groups)
+        distances = cross_fit(fresh, features_of_images(features), seed, progress, material.groups)
         chosen = [[part[material.split.calibration] for part in parts] for parts in distances]
         outputs = partial(outputs_of, model.on_features, size=2 * (plan.geometry.side,))
         return partial(outputs, distances), partial(outputs, chosen)

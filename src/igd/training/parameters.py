@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Precision = Literal["32-true", "bf16-mixed"]
 RECIPES = ("fast", "paper", "authors")
 OBJECTIVES = ("igd", "mse", "rec", "rec+gac", "dsvdd", "dsvdd+rec", "authors")
-SCALES = ("global", "local", "position", "bank", "whole")
+SCALES = ("global", "local", "position", "bank", "whole", "embedding")
 FITS = ("resize", "crop", "letterbox")
 PRETRAININGS = ("scratch", "imagenet", "distill", "contrastive")
 COMBINATIONS = ("calibrated", "sum")

@@ -27,9 +27,12 @@ from igd.scales.autoencoder import check_side
 from igd.scales.recipes import (
     FORMER_NAMES,
     LARGE_SIDE,
+    MAPLESS,
     PRETRAININGS,
     SMALL_SIDE,
     AutoEncoderSettings,
+    EmbeddingSettings,
+    PositionSettings,
     Recipe,
     ScaleSettings,
     find_objective,
@@ -38,7 +41,9 @@ from igd.scales.recipes import (
 from igd.training.parameters import Parameters, check_seed
 from igd.training.resume import Controls
 
-LEARNT_FROM = 600  # images, at most, by scales on features: more teach little and take memory
+# Images, at most, by scales on features: more teach little and take memory. Small ones take less of
+# it, and the Gaussian of their one long vector needs more of them.
+LEARNT_FROM, LEARNT_FROM_SMALL = 600, 4000
 HELD_OUT = 0.2  # share of the images that calibrate a detector which is not cross-fitted
 FEWEST = 3  # images: two to train on, for a pair to interpolate between, and one to calibrate with
 TRAINED_BY = (
@@ -69,6 +74,11 @@ class Plan:
     def on_features(self) -> bool:
         """Whether all scales learn from features of all images at once, and none is trained."""
         return not any(isinstance(each, AutoEncoderSettings) for each in self.settings)
+
+    @property
+    def learnt_from(self) -> int:
+        """The most images that scales on features learn from."""
+        return LEARNT_FROM_SMALL if self.geometry.side <= SMALL_LIMIT else LEARNT_FROM
 
     @property
     def smallest_side(self) -> int:
@@ -168,11 +178,13 @@ def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[Sca
             f"no scale is called {', '.join(unknown)} for images of {side} pixels; there are "
             f"{there}"
         )
-    if set(wanted) == {"whole"}:
+    if set(wanted) <= set(MAPLESS):
         raise UserError(
-            "the scale whole has no map; add position or bank, such as --scales whole,bank"
+            f"the scale {wanted[0]} has no map; add position, such as --scales {wanted[0]},position"
         )
     settings = [_override(each, parameters) for each in available if each.name in wanted]
+    if len(settings) == 1 and isinstance(settings[0], PositionSettings):
+        settings = [replace(settings[0], scored=True)]
     for each in settings:
         if isinstance(each, AutoEncoderSettings):
             check_side(each, side)
@@ -201,11 +213,12 @@ def _refuse_without_effect(
 ) -> None:
     """A parameter that changes nothing in what is built must not look as if it had been used."""
     scales = ", ".join(each.name for each in settings)
+    trained = "global" if side <= SMALL_LIMIT else "global,local"
     if not any(isinstance(each, AutoEncoderSettings) for each in settings):
         _refuse(
             parameters.changed(*TRAINED_BY),
             f"images of {side} pixels are scored by {scales} here, which trains nothing; "
-            "add a scale that is trained (--scales global,local), or train from scratch "
+            f"add a scale that is trained (--scales {trained}), or train from scratch "
             "(--pretrain scratch)",
         )
     pretrain = parameters.pretrain or recipe.pretrain
@@ -264,7 +277,11 @@ def make_backbone(
         if learning:
             teacher = FrozenBackbone(found, input_side(side, found), (), vector=True)
             backbone = distillation.distil(teacher, pixels, learning, *controls).encoder
-    vector = any(isinstance(each, AutoEncoderSettings) and not each.patch for each in plan.settings)
+    vector = any(
+        isinstance(each, EmbeddingSettings)
+        or (isinstance(each, AutoEncoderSettings) and not each.patch)
+        for each in plan.settings
+    )
     patches = any(isinstance(each, AutoEncoderSettings) and each.patch for each in plan.settings)
     on_features = any(not isinstance(each, AutoEncoderSettings) for each in plan.settings)
     kind = backbone.kind

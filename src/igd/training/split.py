@@ -21,7 +21,7 @@ from torch import Tensor
 from igd.errors import UserError
 from igd.rng import generator
 from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
-from igd.training.plan import LEARNT_FROM, Plan
+from igd.training.plan import Plan
 
 FEWEST_TO_SPLIT = 8  # held-out images, or groups of them
 
@@ -44,7 +44,7 @@ def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
     held_out = choose_held_out(int(groups.max()) + 1, plan.held_out, seed)[groups]
     training = (~held_out).nonzero().flatten()
     if plan.on_features:  # whoever learns from no more leaves the others to calibrate
-        training = training[:LEARNT_FROM]
+        training = training[: plan.learnt_from]
         held_out = ~torch.isin(groups, groups[training])
     scaling, calibration = split_held_out(
         held_out.nonzero().flatten(), groups, plan.settings, plan.calibrated, seed
@@ -56,7 +56,7 @@ def split_separate(count: int, separate: Tensor, plan: Plan) -> Split:
     """All images are learnt from, as far as scales on features do so, and separate ones, numbered
     by themselves and of these groups, are for the rest.
     """
-    learnt_from = min(count, LEARNT_FROM) if plan.on_features else count
+    learnt_from = min(count, plan.learnt_from) if plan.on_features else count
     return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(
         training=torch.arange(learnt_from)
     )
