@@ -42,7 +42,7 @@ def test_train_predict_evaluate(
     assert (trained["images"], trained["calibration_images"], trained["measuring_images"]) == (
         60,
         60,
-        60,
+        0,
     )
     assert (trained["recipe"], trained["seed"], trained["backbone"]) == (
         "fast",
