@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from igd.data.geometry import LARGEST_SIDE
+from igd.data.tiles import MOST_OVERLAP
 from igd.scales.recipes import (
     AutoEncoderSettings,
     BankSettings,
@@ -27,6 +28,7 @@ LARGEST = 2**31  # of numbers that nothing more is known about
 SHARE, POSITIVE = (0.0, 1.0), (1, LARGEST)
 RANGES: dict[str, tuple[float, float]] = {
     "side": (1, LARGEST_SIDE),
+    "overlap": (0, MOST_OVERLAP),
     "patch": (1, LARGEST_SIDE),
     "stride": (1, LARGEST_SIDE),
     "inference_stride": (1, LARGEST_SIDE),

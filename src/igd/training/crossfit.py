@@ -32,6 +32,16 @@ def learn(scales: Sequence[FeatureScale], levels: list[Tensor], seed: int) -> No
         scale.learn(levels, generator(seed, scale.settings.name))
 
 
+def deal_folds(groups: Tensor, seed: int) -> list[Tensor]:
+    """The numbers of the images in each fold; images of one group, by its number, are in one."""
+    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
+    order = dealt.argsort()[groups].argsort(stable=True)
+    return [
+        order[torch.isin(groups[order], fold)]
+        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
+    ]
+
+
 def cross_fit(
     fresh: Callable[[], list[FeatureScale]],
     levels: list[Tensor],
@@ -44,12 +54,7 @@ def cross_fit(
     """
     count = len(levels[0])
     groups = torch.arange(count) if groups is None else groups
-    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
-    order = dealt.argsort()[groups].argsort(stable=True)
-    folds = [
-        order[torch.isin(groups[order], fold)]
-        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
-    ]
+    folds = deal_folds(groups, seed)
     measured: list[Distances] = []
     for held_out in progress.track(folds, count, "cross-fitting", len):
         others = torch.ones(count, dtype=torch.bool)
@@ -57,7 +62,7 @@ def cross_fit(
         scales = fresh()
         learn(scales, [level[others] for level in levels], seed)
         measured.append(distances_of(scales, [level[held_out] for level in levels]))
-    back = order.argsort()
+    back = torch.cat(folds).argsort()
     return [
         [torch.cat(folded)[back] for folded in zip(*parts, strict=True)]
         for parts in zip(*measured, strict=True)
