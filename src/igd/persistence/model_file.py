@@ -5,9 +5,7 @@ nothing in it.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from igd.backbones.architectures import Attribution, Backbone
+from igd.backbones.architectures import Attribution
 from igd.backbones.features import FrozenBackbone, input_side
 from igd.backbones.weights import build_backbone
 from igd.data.geometry import Geometry
@@ -146,9 +144,10 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
     settings = _scale_list(header["scales"], tensors)
     tiling = _tiling(header.get("tiling"))
     places = _example_places(tensors, len(examples), tiling)
-    shown = partial(input_side, geometry.side, tiled=tiling is not None)
     backbone = (
-        _backbone(header["backbone"], shown, under("backbone/", tensors), path)
+        _backbone(
+            header["backbone"], geometry.side, under("backbone/", tensors), path, tiling is not None
+        )
         if header["backbone"] is not None
         else None
     )
@@ -292,9 +291,10 @@ def _backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
 
 def _backbone(
     described: Any,
-    shown: Callable[[Backbone], int],  # side of what a backbone is shown
+    side: int,
     parameters: dict[str, Tensor],
     path: Path,
+    tiled: bool = False,
 ) -> FrozenBackbone:
     told = read_as(_BackboneHeader, described)
     blocks, vector = tuple(told.blocks), told.vector
@@ -303,7 +303,7 @@ def _backbone(
     )
     if max(blocks, default=0) >= len(backbone.channels) or not (blocks or vector):
         raise ValueError(f"{told.backbone} has no blocks {blocks}")
-    if told.side != shown(backbone):
+    if told.side != input_side(side, backbone, tiled):
         raise ValueError(f"a backbone that reads {told.side} pixels a side")
     # Of one that was cut off, the whole file's checksum tells.
     if vector and backbone.identity != told.weights:

@@ -280,8 +280,8 @@ def _refuse_with_tiles(
     trained = [each.name for each in settings if isinstance(each, AutoEncoderSettings)]
     if trained:
         raise UserError(
-            f"the scales {', '.join(trained)} are trained on whole images, not on tiles; leave "
-            f"--tile out, or use --scales position,bank,whole of the recipe fast, with tiles of "
+            f"tiles can't be scored by {', '.join(trained)}, trained on whole images; leave --tile "
+            f"out, or use --scales position,bank,whole of the recipe fast, with tiles of "
             f"more than {SMALL_LIMIT} pixels"
         )
     if not calibrated:
