@@ -86,7 +86,7 @@ def test_the_score_is_that_of_the_worst_tile(detector: IGD) -> None:
     shown = Image.fromarray(image)
     scores = [detector.score_batch(*each).score for each in detector.squares("", shown)]
     assert prediction.score == pytest.approx(float(np.concatenate(scores).max()), abs=1e-5)
-    assert set(prediction.terms) >= {"position.fine", "bank.nearest", "whole.distance"}
+    assert set(prediction.terms) >= {"position.fine", "bank.nearest", "grain.nearest"}
 
 
 def test_maps_have_no_seams(detector: IGD) -> None:

@@ -19,11 +19,13 @@ from torch import Tensor
 from igd.cpu import in_parallel
 from igd.data.geometry import Geometry
 from igd.data.image_set import ImageSet, decode
-from igd.data.sources import PIXELS_HELD, Source
+from igd.data.sources import Source
 from igd.data.store import Selection
 from igd.data.tiles import Tiling, Whole, check_tile_fits, tile_of
 from igd.progress import Progress
 from igd.rng import generator
+
+PIXELS_AHEAD = 25_000_000  # of whole images, decoded while others are scored
 
 
 @dataclass
@@ -59,7 +61,7 @@ class TileSet(ImageSet):
             lambda number: np.asarray(read(self.numbers[number])),
             list(numbers),
             lambda number: pixels(self.numbers[number]),
-            PIXELS_HELD,
+            PIXELS_AHEAD,
         )
 
 

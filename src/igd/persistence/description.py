@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from igd.data.geometry import LARGEST_SIDE
 from igd.data.tiles import MOST_OVERLAP
 from igd.scales.recipes import (
+    GRAIN,
     AutoEncoderSettings,
     BankSettings,
     PixelSettings,
@@ -145,6 +146,7 @@ def scale_settings(described: Any) -> ScaleSettings:
         settings: ScaleSettings = read_as(AutoEncoderSettings, described)
     else:
         kinds: dict[str, type[ScaleSettings]] = {each().name: each for each in FEATURE_KINDS}
+        kinds[GRAIN] = BankSettings
         if described.get("name") not in tuple(kinds):
             raise ValueError(f"no scale is called {_shown(described.get('name'))}")
         settings = read_as(kinds[described["name"]], described)

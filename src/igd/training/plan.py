@@ -27,6 +27,7 @@ from igd.pretraining.encoders import load_encoder
 from igd.scales.autoencoder import check_side
 from igd.scales.recipes import (
     FORMER_NAMES,
+    GRAIN,
     LARGE_SIDE,
     PRETRAININGS,
     SMALL_SIDE,
@@ -55,7 +56,7 @@ TRAINED_BY = (
 READ_BY_BACKBONE = ("backbone", "weights")
 OF_TILES = ("overlap", "tile_descriptors")
 SMALLEST_TILE = 96
-TILE_BYTES = 400_000_000  # of tiles that are learnt from, with their features
+TILE_BYTES = 250_000_000  # of tiles that are learnt from, with their features
 BYTES_PER_PIXEL = 6.2  # of a tile: three channels, and its features in half precision
 FEWEST_TILES = 60
 
@@ -212,7 +213,8 @@ def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[Sca
         available = recipe.frozen_large if frozen else recipe.large
     names = tuple(each.name for each in available)
     asked = tuple(FORMER_NAMES.get(name, name) for name in parameters.scales or ())
-    wanted = asked or tuple(name for name in names if name in recipe.default_scales) or names
+    usual = (*recipe.default_scales, *((GRAIN,) if parameters.tile else ()))
+    wanted = asked or tuple(name for name in names if name in usual) or names
     unknown = sorted(set(wanted) - set(names))
     if unknown:
         there = ", ".join(names)
@@ -281,7 +283,7 @@ def _refuse_with_tiles(
     if trained:
         raise UserError(
             f"tiles can't be scored by {', '.join(trained)}, trained on whole images; leave --tile "
-            f"out, or use --scales position,bank,whole of the recipe fast, with tiles of "
+            f"out, or use --scales position,bank,whole,grain of the recipe fast, with tiles of "
             f"more than {SMALL_LIMIT} pixels"
         )
     if not calibrated:
