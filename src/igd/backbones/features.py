@@ -32,13 +32,18 @@ class Features:
     maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
     vector: Tensor | None  # (b, features), where asked for
     fine: tuple[int, ...] = ()  # the numbers of the maps at 1/16 of the image's side
+    # Of tiles, the number of each one's place in its image, where that matters: (b,).
+    places: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.maps[0] if self.vector is None else self.vector)
 
     def __getitem__(self, images: slice | Tensor) -> Features:
+        vector, places = (
+            None if each is None else each[images] for each in (self.vector, self.places)
+        )
         maps = [each[images] for each in self.maps]
-        return replace(self, maps=maps, vector=None if self.vector is None else self.vector[images])
+        return replace(self, maps=maps, vector=vector, places=places)
 
     def float(self) -> Features:
         """The same in single precision."""
@@ -136,12 +141,14 @@ class FrozenBackbone:
         }
 
 
-def input_side(side: int, backbone: Backbone) -> int:
+def input_side(side: int, backbone: Backbone, tiled: bool = False) -> int:
     """Side of the images that a backbone is shown; one trained on ImageNet's large images gets
-    small ones enlarged.
+    small ones enlarged. Tiles have a resolution of their own, which is kept.
     """
     if not backbone.kind.magnified:
         return side
+    if tiled:
+        return 32 * round(side / 32)
     return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
 
 

@@ -39,24 +39,44 @@ class PositionScale(FeatureScale):
         self.descriptors: list[PositionDescriptor] = []
 
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
+        self.learn_around(features, None)
+
+    def learn_around(self, features: Features, means: list[Tensor] | None) -> None:
+        """Learn from tiles at known places, of which each has means of its own, for each level
+        (places, d, rows, columns). All places share how features vary around them.
+        """
         settings = self.settings
         self.descriptors = []
-        for level in settings.levels:
+        for number, level in enumerate(settings.levels):
             moments = PositionMoments(_cell(level, features.maps[level.maps[0]]))
-            levels = [features.maps[number].split(AT_ONCE) for number in level.maps]
-            for some in zip(*levels, strict=True):
-                moments.update(_level_features(list(some), level))
+            own = None if means is None else means[number]
+            indices = torch.arange(len(features)) if features.places is None else features.places
+            for some in zip(
+                indices.split(AT_ONCE),
+                *(features.maps[number].split(AT_ONCE) for number in level.maps),
+                strict=True,
+            ):
+                found = _level_features(list(some[1:]), level)
+                moments.update(found if own is None else found - own[some[0]])
             described = moments.describe(
                 settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
             )
+            mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
-            mean, whitener = (_halved(each) for each in (described.mean, described.whitener))
+            mean, whitener = (_halved(each) for each in (mean, described.whitener))
             self.descriptors.append(PositionDescriptor(features_last(mean), whitener))
+
+    def level_features(self, features: Features) -> list[Tensor]:
+        """What the descriptor of each level is of: (b, d, rows, columns) each."""
+        return [
+            _level_features([features.maps[n] for n in level.maps], level)
+            for level in self.settings.levels
+        ]
 
     def distances(self, features: Features) -> list[Tensor]:
         return [
-            mahalanobis(_level_features([features.maps[n] for n in level.maps], level), descriptor)
-            for level, descriptor in zip(self.settings.levels, self.descriptors, strict=True)
+            mahalanobis(own, descriptor.at(features.places))
+            for own, descriptor in zip(self.level_features(features), self.descriptors, strict=True)
         ]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:

@@ -40,6 +40,7 @@ class AutoEncoderSettings:
 
 
 FEATURE_SIDE = 8  # pixels of an image that a feature map says anything about
+GRAIN = "grain"  # a bank of early features
 EARLY, FINE, LATE = (0,), (1, 2), (3,)  # levels of a backbone, as numbers of its feature maps
 
 
@@ -228,6 +229,8 @@ _FROZEN_LARGE = (
     PositionSettings(),
     BankSettings(),
     WholeSettings(),
+    # For tiles: of what is a few pixels wide only early features know.
+    BankSettings(GRAIN, EARLY, nearest=1, top=1),
 )
 _BOTH = ("global", "local")
 

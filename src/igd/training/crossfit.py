@@ -32,6 +32,16 @@ def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None
         scale.learn(features, generator(seed, scale.settings.name))
 
 
+def deal_folds(groups: Tensor, seed: int) -> list[Tensor]:
+    """The numbers of the images in each fold; images of one group, by its number, are in one."""
+    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
+    order = dealt.argsort()[groups].argsort(stable=True)
+    return [
+        order[torch.isin(groups[order], fold)]
+        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
+    ]
+
+
 def cross_fit(
     fresh: Callable[[], list[FeatureScale]],
     features: Features,
@@ -44,12 +54,7 @@ def cross_fit(
     """
     count = len(features)
     groups = torch.arange(count) if groups is None else groups
-    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
-    order = dealt.argsort()[groups].argsort(stable=True)
-    folds = [
-        order[torch.isin(groups[order], fold)]
-        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
-    ]
+    folds = deal_folds(groups, seed)
     measured: list[Distances] = []
     for held_out in progress.track(folds, count, "cross-fitting", len):
         others = torch.ones(count, dtype=torch.bool)
@@ -57,7 +62,7 @@ def cross_fit(
         scales = fresh()
         learn(scales, features[others], seed)
         measured.append(distances_of(scales, features[held_out]))
-    back = order.argsort()
+    back = torch.cat(folds).argsort()
     return [
         [torch.cat(folded)[back] for folded in zip(*parts, strict=True)]
         for parts in zip(*measured, strict=True)

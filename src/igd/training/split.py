@@ -11,6 +11,7 @@ missed. All images of all groups would promise nothing: 4 near copies of 15 imag
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
 from igd.training.plan import Plan
 
 FEWEST_TO_SPLIT = 8  # held-out images, or groups of them
+MOST_IN_TILES = 200  # images that calibrate, where each is scored in tiles, which takes seconds
 
 
 class Split(NamedTuple):
@@ -69,6 +71,18 @@ def split_unlearnt(groups: Tensor, settings: Sequence[ScaleSettings], calibrated
     order = torch.randperm(int(groups.max()) + 1, generator=generator(0, "separate images"))
     everything, shuffled = torch.arange(len(groups)), order.argsort()[groups]
     return Split(everything[:0], *split_held_out(everything, shuffled, settings, calibrated))
+
+
+def bounded(split: Split, rate: float | None) -> Split:
+    """The same with no more images to score than time allows, of those in tiles: some of them, or
+    as many as a lower rate needs.
+    """
+    most = max(MOST_IN_TILES, math.ceil(2 / rate) if rate and 0 < rate < 1 else 0)
+    scaling, calibration = (
+        each[torch.linspace(0, len(each) - 1, min(most, len(each))).long()]
+        for each in (split.scaling, split.calibration)
+    )
+    return Split(split.training, scaling, calibration)
 
 
 def choose_held_out(count: int, share: float, seed: int) -> Tensor:
