@@ -73,6 +73,10 @@ class FeatureScale(Scale):
         """
 
     @abstractmethod
+    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:
+        """Learn from more images, beside the `count` that were learnt from and are gone."""
+
+    @abstractmethod
     def distances(self, features: Features) -> list[Tensor]:
         """How far images are from normal ones, in each part: at each position (b, rows, columns),
         or as a whole (b,).

@@ -39,15 +39,30 @@ class PositionScale(FeatureScale):
         self.descriptors: list[PositionDescriptor] = []
 
     def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
+        levels = self.settings.levels
+        self._describe(
+            maps, [PositionMoments(_cell(level, maps[level.maps[0]])) for level in levels]
+        )
+
+    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Exact, but for the half precision in which descriptors are kept."""
+        self._describe(
+            maps,
+            [PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors],
+        )
+
+    @property
+    def _shrinkage(self) -> tuple[float, float, float]:
         settings = self.settings
+        return settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
+
+    def _describe(self, maps: list[Tensor], started: list[PositionMoments]) -> None:
+        """Descriptors of each level's moments and these images together."""
         self.descriptors = []
-        for level in settings.levels:
-            moments = PositionMoments(_cell(level, maps[level.maps[0]]))
+        for level, moments in zip(self.settings.levels, started, strict=True):
             for some in zip(*(maps[number].split(AT_ONCE) for number in level.maps), strict=True):
                 moments.update(_level_features(list(some), level))
-            described = moments.describe(
-                settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
-            )
+            described = moments.describe(*self._shrinkage)
             # As the file holds it: what is loaded scores as what was learnt.
             mean, whitener = (_halved(each) for each in (described.mean, described.whitener))
             self.descriptors.append(PositionDescriptor(features_last(mean), whitener))

@@ -32,19 +32,41 @@ class WholeScale(FeatureScale):
         self.settings = settings
 
     def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
+        vectors = self._all_vectors(maps)
+        mean = vectors.mean(dim=0)
+        self._describe(mean, (vectors - mean).T @ (vectors - mean), len(vectors))
+
+    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Exact, but for the rounding of the numbers that are kept."""
+        inverse = torch.linalg.inv(self.whitener.double())
+        shrunk = inverse @ inverse.T
+        # Shrinking a correlation leaves its diagonal alone, which is the variance.
+        variance = shrunk.diagonal().diag()
+        shrinkage = self.settings.shrinkage
+        former = (shrunk - shrinkage * variance) / (1 - shrinkage) * max(count - 1, 1)
+        vectors, total = self._all_vectors(maps), count + len(maps[0])
+        mean = vectors.mean(dim=0)
+        shift = mean - self.mean.double()
+        scatter = former + (vectors - mean).T @ (vectors - mean)
+        scatter += count * len(vectors) / total * torch.outer(shift, shift)
+        self._describe(self.mean.double() + len(vectors) / total * shift, scatter, total)
+
+    def _all_vectors(self, maps: list[Tensor]) -> Tensor:
         some = zip(*(each.split(AT_ONCE) for each in maps), strict=True)
-        vectors = torch.cat(
-            [self.vectors(Features([each.float() for each in part], None)) for part in some]
-        ).double()
-        self.mean = vectors.mean(dim=0).float()
-        spread = vectors.std(dim=0) + 1e-6 * vectors.std() + 1e-8
-        standard = (vectors - vectors.mean(dim=0)) / spread
-        covariance = standard.T @ standard / max(len(vectors) - 1, 1)
-        size, shrinkage = len(covariance), self.settings.shrinkage
+        batches = [Features([each.float() for each in part], None) for part in some]
+        return torch.cat([self.vectors(each) for each in batches]).double()
+
+    def _describe(self, mean: Tensor, scatter: Tensor, count: int) -> None:
+        """Mean and whitening of the vectors of so many images, by their mean and scatter."""
+        covariance = scatter / max(count - 1, 1)
+        deviation = covariance.diagonal().clamp(min=0).sqrt()
+        spread = deviation + 1e-6 * deviation.mean() + 1e-8
+        correlation = covariance / torch.outer(spread, spread)
+        size, shrinkage = len(correlation), self.settings.shrinkage
         identity = torch.eye(size, dtype=torch.float64)
-        factor = torch.linalg.cholesky((1 - shrinkage) * covariance + shrinkage * identity)
+        factor = torch.linalg.cholesky((1 - shrinkage) * correlation + shrinkage * identity)
         inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
-        self.whitener = (inverse / spread).float()
+        self.mean, self.whitener = mean.float(), (inverse / spread).float()
 
     def vectors(self, features: Features) -> Tensor:
         """Mean and deviation of each block's features over its positions, of unit length each."""

@@ -24,6 +24,7 @@ FOLDS = 5
 AT_ONCE = 16  # images measured together
 
 Distances = list[list[Tensor]]  # of each scale, of each of its parts, of all images
+Teach = Callable[[Sequence[FeatureScale], list[Tensor], int], None]
 
 
 def learn(scales: Sequence[FeatureScale], levels: list[Tensor], seed: int) -> None:
@@ -38,6 +39,7 @@ def cross_fit(
     seed: int,
     progress: Progress,
     groups: Tensor | None = None,
+    teach: Teach = learn,
 ) -> Distances:
     """Distances of every image to what scales learnt from the images of the other folds. Images of
     one group, by its number, are in one fold.
@@ -55,7 +57,7 @@ def cross_fit(
         others = torch.ones(count, dtype=torch.bool)
         others[held_out] = False
         scales = fresh()
-        learn(scales, [level[others] for level in levels], seed)
+        teach(scales, [level[others] for level in levels], seed)
         measured.append(distances_of(scales, [level[held_out] for level in levels]))
     back = order.argsort()
     return [
