@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from conditions import conditions
-from recalibration import CHANGES, SIDE, TESTED, changed
+from recalibration import CHANGES, SIDE, changed
 from sklearn.metrics import roc_auc_score
 
 from igd import IGD
@@ -23,7 +23,7 @@ from igd.data.reading import read_dataset
 from igd.files import write_text
 
 LEARNT_FROM, ADDED = 80, 40  # images
-TRIED = ("none", "darker", "warmer")  # of the changes
+TRIED, TESTED = ("darker", "warmer"), 100  # of the changes, and images
 
 
 def figures(detector: IGD, images: np.ndarray, labels: np.ndarray) -> dict[str, float]:
