@@ -37,7 +37,7 @@ def maps(count: int, seed: int) -> torch.Tensor:
 def scale(request: pytest.FixtureRequest) -> FeatureScale:
     scale: FeatureScale = request.param
     scale.region = left_half()
-    scale.learn([maps(40, 0).half()], torch.Generator().manual_seed(0))
+    scale.learn(Features([maps(40, 0).half()], None), torch.Generator().manual_seed(0))
     return scale
 
 
@@ -63,7 +63,7 @@ def test_features_outside_are_not_learnt_from(scale: FeatureScale) -> None:
     other[..., GRID // 2 :] = 9 * torch.rand(40, 4, GRID, GRID // 2)
     new = Features([maps(3, 1)], None)
     before = scale.output(scale.distances(new), (SIDE, SIDE))
-    scale.learn([other.half()], torch.Generator().manual_seed(0))
+    scale.learn(Features([other.half()], None), torch.Generator().manual_seed(0))
     after = scale.output(scale.distances(new), (SIDE, SIDE))
     torch.testing.assert_close(before.parts, after.parts)
     assert not torch.equal(images, other)

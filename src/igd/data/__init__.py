@@ -15,6 +15,8 @@ geometry    any size in, the model's square, and the map back at the original si
 roi         the region of interest in a fixed frame
 roi_arguments  boxes and mask files as such a region
 alignment   how far a part lies from its usual place
+tiles       an image as overlapping tiles, and their maps as one
+tile_set    some tiles of each image to learn from, all of one at a time
 store       decoded pixels, in memory or in a temporary file
 patches     normalisation, patches, and patch maps laid over the image
 row_buffer  rows that come batch after batch, in one tensor

@@ -174,3 +174,9 @@ class Geometry:
             left, upper = (self.side - wide) // 2, (self.side - high) // 2
             return whole, (left, upper, left + wide, upper + high)
         return whole, square
+
+
+def stack(squares: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Square pixels (side, side[, 3]) as one array (n, channels, side, side)."""
+    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
+    return np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))

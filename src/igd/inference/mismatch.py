@@ -11,6 +11,7 @@ from igd.data.alignment import Pose, is_at_the_limit
 from igd.data.decoding import MODE, PAGES, TRANSPARENT
 from igd.data.geometry import Geometry
 from igd.data.roi import Roi, same_aspect
+from igd.errors import UserError
 
 GREY_MODES = ("1", "L", "LA", "La", "F")
 TRANSPARENCY = "partly transparent, which is ignored"
@@ -52,6 +53,12 @@ def mismatches(
     if image.info.get(PAGES, 1) > 1:
         found.append(SEVERAL_PAGES)
     return tuple(found)
+
+
+def check_mismatch(name: str, found: tuple[str, ...]) -> None:
+    """Refuse an image that differs from those a model learnt from."""
+    if found:
+        raise UserError(f"{name}: is {found[0]} (--strict)")
 
 
 def counted_lines(found: Counter[str], images: int) -> list[str]:
