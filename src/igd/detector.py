@@ -145,8 +145,12 @@ class IGD(Predictor, Parameters, BaseEstimator):
             )
         self.__dict__["max_false_alarms"] = rate
 
-    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
-        score, anomaly_map, terms = self.fitted_.score(torch.from_numpy(pixels))
+    def score_batch(
+        self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
+    ) -> BatchScores:
+        score, anomaly_map, terms = self.fitted_.score(
+            torch.from_numpy(pixels), None if places is None else torch.from_numpy(places)
+        )
         return BatchScores(
             score.numpy(),
             anomaly_map.numpy(),
@@ -225,6 +229,7 @@ class IGD(Predictor, Parameters, BaseEstimator):
         }
 
     geometry_ = property(lambda self: self.fitted_.geometry)
+    tiling_ = property(lambda self: self.fitted_.tiling)
     channels_ = property(lambda self: self.fitted_.channels)
     smallest_side_ = property(lambda self: self.fitted_.smallest_side)
     calibration_ = property(lambda self: self.fitted_.calibration)

@@ -21,7 +21,7 @@ def maps(count: int, seed: int = 0) -> torch.Tensor:
 @pytest.fixture
 def scale() -> BankScale:
     scale = BankScale(SETTINGS)
-    scale.learn([maps(20).half()], torch.Generator().manual_seed(0))
+    scale.learn(Features([maps(20).half()], None), torch.Generator().manual_seed(0))
     return scale
 
 

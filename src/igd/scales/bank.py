@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import ExtensibleScale, ScaleOutput
 from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
 from igd.scales.recipes import BankSettings
 
@@ -21,7 +21,7 @@ CHOSEN_FROM = 12_000  # patches that the bank is chosen from
 PROJECTED = 48  # dimensions in which patches are compared while the bank is chosen
 
 
-class BankScale(FeatureScale):
+class BankScale(ExtensibleScale):
     """A mean, a whitening and some white patches."""
 
     settings: BankSettings
@@ -32,18 +32,18 @@ class BankScale(FeatureScale):
     def __init__(self, settings: BankSettings) -> None:
         self.settings = settings
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        read = [maps[n] for n in self.settings.maps]
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        read = [features.maps[n] for n in self.settings.maps]
         for_whitening = drawn_patches(read, WHITENED_ON, rng)
         self.mean = for_whitening.mean(dim=0)
         self.whitener = whitening(covariance(for_whitening - self.mean), self.settings.ridge)
         self._choose(drawn_patches(read, CHOSEN_FROM, rng), rng)
 
-    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
         """The whitening is that of all patches together. The bank is chosen from the former one and
         new patches: a coreset of a coreset, which covers what both covered.
         """
-        read = [maps[n] for n in self.settings.maps]
+        read = [features.maps[n] for n in self.settings.maps]
         share = len(read[0]) / (count + len(read[0]))
         coloured = torch.linalg.inv(self.whitener.double())  # white patches as they were
         former = self.bank @ coloured.float() + self.mean
@@ -69,7 +69,10 @@ class BankScale(FeatureScale):
         white = (patches.permute(0, 2, 3, 1).reshape(-1, size) - self.mean) @ self.whitener
         lengths = white.square().sum(dim=1, keepdim=True)
         squared = lengths - 2 * white @ self.bank.T + self.bank.square().sum(dim=1)
-        nearest = squared.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
+        if self.settings.nearest == 1:
+            nearest = squared.amin(dim=1)
+        else:
+            nearest = squared.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
         return [(nearest.clamp(min=0) / size).view(count, rows, columns)]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:

@@ -67,14 +67,8 @@ class FeatureScale(Scale):
         return self.output(self.distances(features), (pixels.shape[-2], pixels.shape[-1]))
 
     @abstractmethod
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        """Learn from the feature maps of normal images, float16 (n, channels, rows, columns)
-        each.
-        """
-
-    @abstractmethod
-    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:
-        """Learn from more images, beside the `count` that were learnt from and are gone."""
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        """Learn from the features of all normal images."""
 
     @abstractmethod
     def distances(self, features: Features) -> list[Tensor]:
@@ -85,6 +79,14 @@ class FeatureScale(Scale):
     @abstractmethod
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         """Score and map, of this size, made of distances."""
+
+
+class ExtensibleScale(FeatureScale):
+    """A scale whose statistics can take in more images after those before are gone."""
+
+    @abstractmethod
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """Learn from more images, beside the `count` that were learnt from."""
 
 
 def concatenated(outputs: list[ScaleOutput]) -> ScaleOutput:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from igd.backbones.features import Features
 from igd.errors import UserError
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import ExtensibleScale, ScaleOutput
 from igd.scales.patch_features import log_map, log_peak, unit_features
 from igd.scales.position_moments import (
     PositionDescriptor,
@@ -29,7 +29,7 @@ from igd.scales.recipes import Level, PositionSettings
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
 
-class PositionScale(FeatureScale):
+class PositionScale(ExtensibleScale):
     """A descriptor for each level."""
 
     settings: PositionSettings
@@ -38,39 +38,61 @@ class PositionScale(FeatureScale):
         self.settings = settings
         self.descriptors: list[PositionDescriptor] = []
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
-        levels = self.settings.levels
-        self._describe(
-            maps, [PositionMoments(_cell(level, maps[level.maps[0]])) for level in levels]
-        )
+    def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
+        self.learn_around(features, None)
 
-    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+    def learn_around(self, features: Features, means: list[Tensor] | None) -> None:
+        """Learn from tiles at known places, of which each has means of its own, for each level
+        (places, d, rows, columns). All places share how features vary around them.
+        """
+        levels = self.settings.levels
+        started = [PositionMoments(_cell(level, features.maps[level.maps[0]])) for level in levels]
+        self._describe(features, started, means)
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
         """Exact, but for the half precision in which descriptors are kept."""
-        self._describe(
-            maps,
-            [PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors],
-        )
+        started = [
+            PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors
+        ]
+        self._describe(features, started, None)
 
     @property
     def _shrinkage(self) -> tuple[float, float, float]:
         settings = self.settings
         return settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
 
-    def _describe(self, maps: list[Tensor], started: list[PositionMoments]) -> None:
+    def _describe(
+        self, features: Features, started: list[PositionMoments], means: list[Tensor] | None
+    ) -> None:
         """Descriptors of each level's moments and these images together."""
         self.descriptors = []
-        for level, moments in zip(self.settings.levels, started, strict=True):
-            for some in zip(*(maps[number].split(AT_ONCE) for number in level.maps), strict=True):
-                moments.update(_level_features(list(some), level))
+        for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
+            own = None if means is None else means[number]
+            indices = torch.arange(len(features)) if features.places is None else features.places
+            for some in zip(
+                indices.split(AT_ONCE),
+                *(features.maps[number].split(AT_ONCE) for number in level.maps),
+                strict=True,
+            ):
+                found = _level_features(list(some[1:]), level)
+                moments.update(found if own is None else found - own[some[0]])
             described = moments.describe(*self._shrinkage)
+            mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
-            mean, whitener = (_halved(each) for each in (described.mean, described.whitener))
+            mean, whitener = (_halved(each) for each in (mean, described.whitener))
             self.descriptors.append(PositionDescriptor(features_last(mean), whitener))
+
+    def level_features(self, features: Features) -> list[Tensor]:
+        """What the descriptor of each level is of: (b, d, rows, columns) each."""
+        return [
+            _level_features([features.maps[n] for n in level.maps], level)
+            for level in self.settings.levels
+        ]
 
     def distances(self, features: Features) -> list[Tensor]:
         return [
-            mahalanobis(_level_features([features.maps[n] for n in level.maps], level), descriptor)
-            for level, descriptor in zip(self.settings.levels, self.descriptors, strict=True)
+            mahalanobis(own, descriptor.at(features.places))
+            for own, descriptor in zip(self.level_features(features), self.descriptors, strict=True)
         ]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
@@ -79,7 +101,8 @@ class PositionScale(FeatureScale):
         terms = {level.name: part for level, part in zip(settings.levels, parts, strict=True)}
         maps = [log_map(each, size, settings.smoothing) for each in distances]
         weights = [level.map_weight for level in settings.levels]
-        return ScaleOutput(parts, [1.0] * len(parts), terms, maps, weights)
+        counted = parts if settings.scored else []
+        return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights)
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         """The mean of each image's features over its positions: (b, channels of the blocks)."""

@@ -8,7 +8,7 @@ a cell share one, which is shrunk towards that of its neighbours and that of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -21,15 +21,19 @@ CELL = 2  # positions along the side of a cell
 class PositionDescriptor:
     """omega at each position: its mean, and the map that makes its cell's features white."""
 
-    mean: Tensor  # (d, rows, columns)
+    mean: Tensor  # (d, rows, columns), or of several places of tiles (places, d, rows, columns)
     # (cells, d, d), lower triangular: the inverse of the covariance's Cholesky factor.
     whitener: Tensor
 
     @property
     def cell(self) -> int:
         """Positions along the side of a cell."""
-        _, rows, columns = self.mean.shape
+        *_, rows, columns = self.mean.shape
         return math.isqrt(rows * columns // len(self.whitener))
+
+    def at(self, places: Tensor | None) -> PositionDescriptor:
+        """The descriptor of tiles at these places, (b,): their means differ."""
+        return self if places is None else replace(self, mean=self.mean[places])
 
     def packed(self) -> dict[str, Tensor]:
         """For the model file: of the whiteners, the triangles alone."""
@@ -154,7 +158,7 @@ def features_last(maps: Tensor) -> Tensor:
 
 def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     """The reverse of `PositionDescriptor.packed`."""
-    size, rows, columns = mean.shape
+    size, rows, columns = mean.shape[-3:]
     cells, triangle = rows * columns // cell**2, size * (size + 1) // 2
     known = mean.dtype == packed.dtype and mean.dtype in (torch.half, torch.float)
     if not known or packed.shape != (cells, triangle) or rows % cell or columns % cell:

@@ -14,14 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import ExtensibleScale, ScaleOutput
 from igd.scales.patch_features import SMALLEST
 from igd.scales.recipes import WholeSettings
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
 
-class WholeScale(FeatureScale):
+class WholeScale(ExtensibleScale):
     """Mean and whitening of one vector an image."""
 
     settings: WholeSettings
@@ -31,12 +31,12 @@ class WholeScale(FeatureScale):
     def __init__(self, settings: WholeSettings) -> None:
         self.settings = settings
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
-        vectors = self._all_vectors(maps)
+    def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
+        vectors = self._all_vectors(features)
         mean = vectors.mean(dim=0)
         self._describe(mean, (vectors - mean).T @ (vectors - mean), len(vectors))
 
-    def extend(self, maps: list[Tensor], count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
         """Exact, but for the rounding of the numbers that are kept."""
         inverse = torch.linalg.inv(self.whitener.double())
         shrunk = inverse @ inverse.T
@@ -44,17 +44,15 @@ class WholeScale(FeatureScale):
         variance = shrunk.diagonal().diag()
         shrinkage = self.settings.shrinkage
         former = (shrunk - shrinkage * variance) / (1 - shrinkage) * max(count - 1, 1)
-        vectors, total = self._all_vectors(maps), count + len(maps[0])
+        vectors, total = self._all_vectors(features), count + len(features)
         mean = vectors.mean(dim=0)
         shift = mean - self.mean.double()
         scatter = former + (vectors - mean).T @ (vectors - mean)
         scatter += count * len(vectors) / total * torch.outer(shift, shift)
         self._describe(self.mean.double() + len(vectors) / total * shift, scatter, total)
 
-    def _all_vectors(self, maps: list[Tensor]) -> Tensor:
-        some = zip(*(each.split(AT_ONCE) for each in maps), strict=True)
-        batches = [Features([each.float() for each in part], None) for part in some]
-        return torch.cat([self.vectors(each) for each in batches]).double()
+    def _all_vectors(self, features: Features) -> Tensor:
+        return torch.cat([self.vectors(some) for some in features.batches(AT_ONCE)]).double()
 
     def _describe(self, mean: Tensor, scatter: Tensor, count: int) -> None:
         """Mean and whitening of the vectors of so many images, by their mean and scatter."""

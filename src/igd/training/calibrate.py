@@ -28,7 +28,6 @@ SHARPNESS = 0.5  # of the soft maximum over the parts of a score
 UPPER_SCORE, UPPER_PIXEL = 0.9, 0.95
 SPARSE = 8  # one pixel in so many, along each axis, tells how a map's values are distributed
 ODD = 6.0  # deviations above the median of normal images from which one is named
-EXAMPLES = 8  # calibration images that the model file keeps
 NAMED = 4  # odd images that are named
 CALM = 0.99  # share of a normal image's pixels that its overlay should leave uncoloured
 

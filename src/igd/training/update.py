@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from igd.backbones.features import Features
 from igd.data.image_set import ImageSet
 from igd.data.sources import Source
 from igd.errors import UserError
@@ -27,13 +28,14 @@ from igd.inference.conformal import Calibration, choose_rate, threshold
 from igd.inference.mismatch import record
 from igd.progress import Progress
 from igd.rng import generator
-from igd.scales.base import FeatureScale
+from igd.scales.base import ExtensibleScale, FeatureScale
 from igd.scales.fusion import Fusion
-from igd.training.calibrate import EXAMPLES, measured, name_odd_ones
+from igd.training.calibrate import measured, name_odd_ones
 from igd.training.calibration_history import MOST_KEPT, record_of, with_former
 from igd.training.crossfit import Distances, cross_fit, distances_of, outputs_of
 from igd.training.diagnostics import check_scores
-from igd.training.extract import extract_features, levels_of
+from igd.training.examples import EXAMPLES
+from igd.training.extract import extract_features, features_of_images
 from igd.training.fitted import FittedState
 from igd.training.grouping import groups_of_images, unit_of
 from igd.training.plan import LEARNT_FROM
@@ -70,12 +72,14 @@ def update(
     rate = _rate(fitted, asked, len(drawn), source)
 
     controls = Controls(progress, lambda: False, None)
-    levels = levels_of(extract_features(fitted.backbone, fitted.scales, images.pixels, controls))
+    features = features_of_images(
+        extract_features(fitted.backbone, fitted.scales, images.pixels, controls)
+    )
     teach = partial(_extend, fitted.provenance["images"])
     extended = _copies(scales)
-    teach(extended, levels, seed)
-    by_former = distances_of(scales, levels)
-    unseen = cross_fit(partial(_copies, scales), levels, seed, progress, groups, teach)
+    teach(extended, features, seed)
+    by_former = distances_of(scales, features)
+    unseen = cross_fit(partial(_copies, scales), features, seed, progress, groups, teach)
 
     before, after = (_measured(fitted, scales, each, drawn) for each in (by_former, unseen))
     fusion, calibration = _joined(fitted, after, rate)
@@ -109,9 +113,9 @@ def update(
     return replace(renewed, example_scores=renewed.score(renewed.examples).score)
 
 
-def _extensible(fitted: FittedState) -> list[FeatureScale]:
+def _extensible(fitted: FittedState) -> list[ExtensibleScale]:
     """The scales of a model that can learn from more images, or a refusal."""
-    others = [each for each in fitted.scales if not isinstance(each, FeatureScale)]
+    others = [each for each in fitted.scales if not isinstance(each, ExtensibleScale)]
     if others:
         names = ", ".join(scale.settings.name for scale in others)
         raise UserError(
@@ -119,12 +123,17 @@ def _extensible(fitted: FittedState) -> list[FeatureScale]:
             f"those with position, bank and whole can. Train anew with all images, or renew the "
             f"threshold (igd calibrate)"
         )
+    if fitted.tiling:
+        raise UserError(
+            "a model that reads images in tiles can't learn from more of them; train anew with all "
+            "images, or renew the threshold (igd calibrate)"
+        )
     if "images" not in fitted.provenance:
         raise UserError(
             "the model does not say how many images it learnt from, so that more can't be weighed "
             "against them; train anew with all images"
         )
-    return [each for each in fitted.scales if isinstance(each, FeatureScale)]
+    return [each for each in fitted.scales if isinstance(each, ExtensibleScale)]
 
 
 def _check_source(fitted: FittedState, source: Source) -> None:
@@ -155,15 +164,17 @@ def _copies(scales: Sequence[FeatureScale]) -> list[FeatureScale]:
     return [copy.copy(each) for each in scales]
 
 
-def _extend(count: int, scales: Sequence[FeatureScale], levels: list[Tensor], seed: int) -> None:
+def _extend(count: int, scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
     """Let scales that learnt from `count` images learn from these too."""
-    if len(levels[0]):  # all images but a fold may be none
-        for scale in scales:
-            scale.extend(levels, count, generator(seed, f"{scale.settings.name} after {count}"))
+    if not len(features):  # all images but a fold may be none
+        return
+    for scale in scales:
+        assert isinstance(scale, ExtensibleScale)
+        scale.extend(features, count, generator(seed, f"{scale.settings.name} after {count}"))
 
 
 def _measured(
-    fitted: FittedState, scales: Sequence[FeatureScale], distances: Distances, drawn: Tensor
+    fitted: FittedState, scales: Sequence[ExtensibleScale], distances: Distances, drawn: Tensor
 ) -> Measured:
     """The images that calibrate, as parts were scaled before."""
     chosen = [[part[drawn] for part in parts] for parts in distances]
