@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from igd.cli.common import DONE, add_command
+from igd.cli.proxy_flags import add_proxy_flags, is_reached_by_others, proxy_settings
 from igd.errors import UserError
 
 LIMITS = (
@@ -21,7 +21,6 @@ LIMITS = (
     "connections",
     "header_timeout",
 )
-LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 def add(commands: Any) -> None:
@@ -69,10 +68,11 @@ def add(commands: Any) -> None:
         type=float,
         help="seconds that a request's headers may take (default: 10)",
     )
+    add_proxy_flags(command)
     add(
         "--insecure",
         action="store_true",
-        help="let anyone who reaches --host ask, without a token",
+        help="let anyone who reaches --host, or a proxy in front of it, ask without a token",
     )
 
 
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     from igd.deploy.loading import load_predictor, named
 
     try:
-        from igd.deploy.server.lifecycle import listen, serve
+        from igd.deploy.server.lifecycle import inherited_socket, listen, serve
         from igd.deploy.server.settings import Settings
     except ModuleNotFoundError as error:
         raise UserError(
@@ -90,15 +90,14 @@ def run(options: argparse.Namespace) -> int:
 
     paths = named(options.models)
     limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    local = _is_loopback(options.host)
-    hosts = (*LOCAL, options.host) if local else ()
-    settings = Settings(token=_token(options.token_file), hosts=hosts, **limits)
-    if settings.token is None and not (local or options.insecure):
+    settings = Settings(token=_token(options.token_file), **proxy_settings(options), **limits)
+    if settings.token is None and is_reached_by_others(options) and not options.insecure:
         raise UserError(
-            f"anyone who reaches {options.host} could ask; give --token-file FILE (or IGD_TOKEN), "
-            f"or --insecure if that is meant"
+            f"anyone who reaches {', '.join([*options.allowed_host, options.host])} could ask; "
+            f"give --token-file FILE (or IGD_TOKEN), or --insecure if that is meant"
         )
-    listener = listen(options.host, options.port)
+    inherited = inherited_socket()
+    listener = inherited or listen(options.host, options.port)
     host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -113,16 +112,9 @@ def run(options: argparse.Namespace) -> int:
         settings,
         listener,
         say,
+        waits=inherited is not None,
     )
     return DONE
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches an address."""
-    try:
-        return host in LOCAL or ip_address(host).is_loopback
-    except ValueError:  # a name, which may mean any machine
-        return False
 
 
 def _token(path: Path | None) -> str | None:

@@ -124,7 +124,7 @@ def _extensible(fitted: FittedState) -> list[FeatureScale]:
         )
     if fitted.tiling:
         raise UserError(
-            "a model that reads tiles can't learn from more images without the former ones; train "
+            "a model that reads images in tiles can't learn from more of them; train "
             "anew with all images, or renew the threshold (igd calibrate)"
         )
     if "images" not in fitted.provenance:

@@ -13,6 +13,8 @@ from starlette.requests import ClientDisconnect
 
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.middleware import GONE, GuardMiddleware
+from igd.deploy.server.prefix import PrefixMiddleware
+from igd.deploy.server.rate_limit import RateLimitMiddleware
 from igd.deploy.server.routes import router
 from igd.deploy.server.service import Service
 from igd.version import __version__
@@ -26,7 +28,11 @@ PAGE = (
     "server.js",
     "verdicts.js",
     "icon.svg",
+    "docs.html",
+    "docs.css",
+    "docs.js",
 )
+PLACES = {"index.html": "", "docs.html": "docs"}  # where pages are; other files are where they say
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -42,21 +48,23 @@ def create_app(service: Service) -> FastAPI:
         title="igd",
         version=__version__,
         summary="Scores images by how far they deviate from normal ones, and shows where.",
-        docs_url=None,  # its pages come from elsewhere
+        docs_url=None,  # its pages come from elsewhere; /docs is our own
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        servers=[{"url": service.settings.prefix}] if service.settings.prefix else None,
     )
     app.state.service = service
     app.include_router(router)
     for name in PAGE:
-        app.add_api_route(
-            f"/{name.removeprefix('index.html')}", _page(name), include_in_schema=False
-        )
+        app.add_api_route(f"/{PLACES.get(name, name)}", _page(name), include_in_schema=False)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
+    limits = service.settings
+    app.add_middleware(RateLimitMiddleware, a_minute=limits.rate_limit, max_bytes=limits.max_bytes)
     app.add_middleware(GuardMiddleware, service=service)
+    app.add_middleware(PrefixMiddleware, prefix=limits.prefix)  # the outermost
     return app
 
 
