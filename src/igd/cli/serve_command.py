@@ -7,10 +7,15 @@ import json
 import os
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from igd.cli.common import DONE, add_command
 from igd.errors import UserError
+
+if TYPE_CHECKING:
+    import socket
+
+    from igd.deploy.server.roles import RoleToken
 
 LIMITS = (
     "max_bytes",
@@ -39,6 +44,12 @@ def add(commands: Any) -> None:
         nargs="+",
         help="model files; each is served under its name without suffix",
     )
+    add_server_flags(command)
+
+
+def add_server_flags(command: argparse.ArgumentParser) -> None:
+    """Where a server listens, who may ask, and how much."""
+    add = command.add_argument
     add(
         "--host",
         default="127.0.0.1",
@@ -48,7 +59,8 @@ def add(commands: Any) -> None:
     add(
         "--token-file",
         type=Path,
-        help="file with the token that requests must carry (default: $IGD_TOKEN, or none)",
+        help="file with the token that requests must carry (default: $IGD_TOKEN, or none), or "
+        "with a line 'ROLE TOKEN' for each of several: view, inspect, train",
     )
     add("--max-bytes", type=int, help="of a request's body (default: 50,000,000)")
     add("--max-pixels", type=int, help="of an image (default: 25,000,000)")
@@ -89,18 +101,9 @@ def run(options: argparse.Namespace) -> int:
         ) from None
 
     paths = named(options.models)
-    limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    local = _is_loopback(options.host)
-    hosts = (*LOCAL, options.host) if local else ()
-    settings = Settings(token=_token(options.token_file), hosts=hosts, **limits)
-    if settings.token is None and not (local or options.insecure):
-        raise UserError(
-            f"anyone who reaches {options.host} could ask; give --token-file FILE (or IGD_TOKEN), "
-            f"or --insecure if that is meant"
-        )
+    settings = Settings(**asked_settings(options))
     listener = listen(options.host, options.port)
-    host, port = listener.getsockname()[:2]
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    url = url_of(listener)
 
     def say() -> None:
         if options.json:
@@ -117,6 +120,28 @@ def run(options: argparse.Namespace) -> int:
     return DONE
 
 
+def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What the flags of `add_server_flags` say, for `Settings`; refuses to let strangers in."""
+    limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
+    local = _is_loopback(options.host)
+    tokens = _tokens(options.token_file)
+    if not (tokens or local or options.insecure):
+        raise UserError(
+            f"anyone who reaches {options.host} could ask; give --token-file FILE (or IGD_TOKEN), "
+            f"or --insecure if that is meant"
+        )
+    return {
+        "role_tokens": tokens,
+        "hosts": (*LOCAL, options.host) if local else (),
+        **limits,
+    }
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def _is_loopback(host: str) -> bool:
     """Whether nobody but this machine reaches an address."""
     try:
@@ -125,14 +150,17 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _token(path: Path | None) -> str | None:
-    """The token of a file, or of the environment; never of the command line, which every user of
-    the machine can read.
+def _tokens(path: Path | None) -> tuple[RoleToken, ...]:
+    """The tokens of a file, or the one of the environment; never of the command line, which every
+    user of the machine can read.
     """
+    from igd.deploy.server.roles import read_tokens
+
     if path is None:
-        return os.environ.get("IGD_TOKEN") or None
+        token = os.environ.get("IGD_TOKEN")
+        return read_tokens(token) if token else ()
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return read_tokens(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise UserError(

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from igd.deploy.server.app import create_app
 from igd.deploy.server.connections import BACKLOG, BoundedProtocol, handle_loop_error
@@ -67,11 +68,13 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def make_server(service: Service) -> DrainingServer:
+def make_server(
+    service: Service, make_app: Callable[[Service], FastAPI] = create_app
+) -> DrainingServer:
     """A server of this service, within the limits of its settings."""
     protocol: Any = partial(BoundedProtocol, settings=service.settings)
     config = uvicorn.Config(
-        create_app(service),
+        make_app(service),
         http=protocol,
         ws="none",
         backlog=BACKLOG,
@@ -90,12 +93,13 @@ def serve(
     settings: Settings,
     listener: socket.socket,
     on_ready: Callable[[], None] = lambda: None,
+    make_app: Callable[[Service], FastAPI] = create_app,
 ) -> None:
     """Answer requests until a signal says stop; models are loaded meanwhile, and `/readyz` says
     when they are.
     """
     service = Service(settings)
-    server = make_server(service)
+    server = make_server(service, make_app)
     failure: list[Exception] = []
 
     def load_models() -> None:
