@@ -11,6 +11,7 @@ from igd.data.decoding import MODE, PAGES, TRANSPARENT
 
 ASPECT = 0.02  # by which the ratio of the sides may differ
 GREY_MODES = ("1", "L", "LA", "La", "F")
+OF_ANOTHER, SIZE = "of another", "size"
 TRANSPARENCY = "partly transparent, which is ignored"
 SEVERAL_PAGES = "of several pages or frames, of which the first is read"
 
@@ -41,6 +42,11 @@ def mismatches(image: Image.Image, provenance: dict[str, Any]) -> tuple[str, ...
     return tuple(found)
 
 
+def is_another_size(mismatch: str) -> bool:
+    """Whether an image differs in its size alone: it shows the same, in more or fewer pixels."""
+    return mismatch.startswith(f"{OF_ANOTHER} {SIZE} ")
+
+
 def counted_lines(found: Counter[str], images: int) -> list[str]:
     """One line for each kind of mismatch, whatever the number of images."""
     return [f"{count} of {images} images are {what}" for what, count in found.items()]
@@ -55,13 +61,13 @@ def _other_mode(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
 
 
 def _other_size(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
-    learnt, told = provenance.get("image_size"), "size"
+    learnt, told = provenance.get("image_size"), SIZE
     if not _is_size(learnt) or [*image.size] == learnt:
         return []
     width, height = learnt
     if abs(image.width * height / (image.height * width) - 1) > ASPECT:
         told = "aspect ratio"
-    return [f"of another {told} than the {width}x{height} that the model learnt from"]
+    return [f"{OF_ANOTHER} {told} than the {width}x{height} that the model learnt from"]
 
 
 def _is_size(learnt: Any) -> TypeGuard[list[int]]:

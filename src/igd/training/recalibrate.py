@@ -23,7 +23,14 @@ from igd.data.sources import Source
 from igd.inference.conformal import Calibration, choose_rate
 from igd.progress import Progress
 from igd.scales.base import ScaleOutput
-from igd.training.calibrate import EXAMPLES, Model, calibrate, fit_fusion, name_odd_ones
+from igd.training.calibrate import (
+    EXAMPLES,
+    Model,
+    calibrate,
+    fit_fusion,
+    name_odd_ones,
+    odd_names,
+)
 from igd.training.calibration_history import record_of, with_former
 from igd.training.diagnostics import check_scores
 from igd.training.fitted import FittedState
@@ -84,6 +91,7 @@ def recalibrate(
             **described_groups(source),
             **described_calibration(source),
             "calibration_warnings": warned,
+            "odd_images": odd_names(calibration.scores, names),
         },
         former=with_former(fitted.former, record_of(fitted.provenance, fitted.calibration)),
     )

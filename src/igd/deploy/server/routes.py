@@ -94,13 +94,13 @@ async def score(
         with service.admission.request() as ticket:
             if _wants_picture(request):
                 (prediction,) = await _predictions(
-                    request, service, name, ticket, 1, map in (None, "overlay")
+                    request, service, name, predictor, ticket, 1, map in (None, "overlay")
                 )
                 return await service.in_thread(
                     partial(_as_picture, predictor, prediction, rate, map or "overlay")
                 )
             predictions = await _predictions(
-                request, service, name, ticket, service.settings.queue, map == "overlay"
+                request, service, name, predictor, ticket, service.settings.queue, map == "overlay"
             )
             responses = (
                 service.in_thread(partial(image_response, predictor, each, rate, map))
@@ -171,6 +171,7 @@ async def _predictions(
     request: Request,
     service: Service,
     model: str,
+    predictor: Predictor,
     ticket: Ticket,
     most: int,
     keep_images: bool,
@@ -183,7 +184,7 @@ async def _predictions(
             f"an answer as image/png shows one image, and there are {len(uploads)}; accept "
             f"application/json",
         )
-    return await in_time(service, service.score(model, uploads, keep_images), 504)
+    return await in_time(service, service.score(model, predictor, uploads, keep_images), 504)
 
 
 async def admitted_uploads(request: Request, service: Service, ticket: Ticket) -> list[Upload]:

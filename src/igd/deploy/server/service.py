@@ -99,10 +99,11 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def score(
-        self, model: str, uploads: Sequence[Upload], keep_images: bool
+        self, model: str, predictor: Predictor, uploads: Sequence[Upload], keep_images: bool
     ) -> list[Prediction]:
-        """Decode and score images; all of them or, with the reason, none."""
-        predictor = self.predictors[model]
+        """Decode and score images; all of them or, with the reason, none. The model may be replaced
+        meanwhile: what a request began with answers it.
+        """
         preparing = (
             self.in_thread(partial(self._prepare, predictor, upload, keep_images))
             for upload in uploads
