@@ -24,6 +24,7 @@ PAGE = (
     "camera.js",
     "cards.js",
     "server.js",
+    "token_dialog.js",
     "verdicts.js",
     "icon.svg",
 )

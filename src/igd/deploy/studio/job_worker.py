@@ -90,7 +90,6 @@ def train(job: Job, stop: Callable[[], bool]) -> dict[str, Any]:
     detector = IGD(
         max_false_alarms=job.spec.get("rate"),
         fit_to="resize" if len(sizes) > 1 else None,
-        **job.spec.get("parameters", {}),
     )
     with _locked(job.target):
         detector.fit(

@@ -55,6 +55,7 @@ class Filter(NamedTuple):
     until: str | None = None
     text: str | None = None
     before: int | None = None  # the number of a verdict: only older ones
+    after: int | None = None  # only newer ones, the next of them first
 
     def where(self) -> tuple[str, list[Any]]:
         parts = ["1"]
@@ -64,6 +65,7 @@ class Filter(NamedTuple):
             ("time >= ?", self.since),
             ("time < ?", self.until),
             ("id < ?", self.before),
+            ("id > ?", self.after),
         ):
             if value is not None:
                 parts.append(condition)
@@ -130,10 +132,11 @@ class Verdicts:
     def find(self, asked: Filter, most: int = MOST_SHOWN) -> dict[str, Any]:
         """Verdicts, the newest first, and how many there are in all."""
         where, values = asked.where()
-        total, counted = asked._replace(before=None).where()
+        total, counted = asked._replace(before=None, after=None).where()
+        order = "desc" if asked.after is None else "asc"
         with self.database.opened() as connection:
             rows = connection.execute(
-                f"select {FIELDS} from verdicts where {where} order by id desc limit ?",
+                f"select {FIELDS} from verdicts where {where} order by id {order} limit ?",
                 (*values, min(most, MOST_SHOWN)),
             ).fetchall()
             (count,) = connection.execute(
