@@ -144,7 +144,7 @@ class ImageSets:
             about = connection.execute("select * from sets where id = ?", (set_id,)).fetchone()
             images = connection.execute(
                 "select number, name, width, height, label, reason from set_images "
-                "where set_id = ? order by number",
+                "where set_id = ? order by name",
                 (set_id,),
             ).fetchall()
         if about is None:
@@ -185,11 +185,13 @@ class ImageSets:
         return made
 
     def samples(self, set_id: int, excluded: Sequence[int] = ()) -> list[Sample]:
-        """The images of a set, without those that were left out."""
+        """The images of a set, without those that were left out: by name, so that a training does
+        not depend on which of them came first.
+        """
         with self.database.opened() as connection:
             rows = connection.execute(
                 "select number, name, file, label from set_images "
-                "where set_id = ? and reason is null and file is not null order by number",
+                "where set_id = ? and reason is null and file is not null order by name",
                 (set_id,),
             ).fetchall()
         return [

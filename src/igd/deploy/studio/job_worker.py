@@ -267,7 +267,8 @@ def main(arguments: list[str] | None = None) -> int:
             raise Interrupted("stopped")
 
     def follow_studio() -> None:
-        sys.stdin.buffer.read()
+        while os.read(0, 1):  # not through a buffer, whose lock the interpreter's end would want
+            pass
         os.kill(os.getpid(), signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, ask)

@@ -17,7 +17,6 @@ from igd.deploy.studio.outcomes import outcome_of
 from igd.deploy.studio.pictures import CARD, jpeg
 from igd.deploy.studio.studio import Studio, studio_of
 from igd.deploy.studio.verdicts import Filter, Truth, version_of
-from igd.inference.conformal import threshold
 from igd.inference.predictor import Prediction, Predictor
 
 router = APIRouter(dependencies=[TOKEN])
@@ -97,8 +96,7 @@ def _told(
 ) -> dict[str, Any]:
     """A verdict in all its words; kept, where that was asked."""
     said = image_response(predictor, prediction, rate, "layer")
-    limit = threshold(predictor.calibration_.peaks, rate)
-    outcome = outcome_of(prediction, said.is_anomalous, limit)
+    outcome = outcome_of(prediction, said.is_anomalous, predictor.calibration_, rate)
     number = None
     if keep == "all" or said.is_anomalous:
         assert prediction.image is not None

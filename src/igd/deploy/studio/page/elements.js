@@ -10,9 +10,16 @@ export function make(description, attributes = {}, ...children) {
     else if (key === "value" || key === "checked") node[key] = value;
     else node.setAttribute(key, value === true ? "" : String(value));
   }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...present(children));
   return node;
 }
+
+// In the place of all that a node held; what is null is left out, as everywhere here.
+export function fill(node, ...children) {
+  node.replaceChildren(...present(children));
+}
+
+const present = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false);
 
 export const button = (text, onclick, kind = "button") => make(kind, { type: "button", onclick }, text);
 export const link = (text, href, kind = "a") => make(kind, { href }, text);

@@ -1,6 +1,6 @@
 // Images on their way in: dropped, chosen, or a folder on the studio's machine.
 
-import { acting, button, fault, make } from "./elements.js";
+import { acting, button, fault, fill, make } from "./elements.js";
 import { ask, send } from "./server.js";
 import { texts } from "./studio_texts.js";
 
@@ -118,7 +118,7 @@ export function folderChooser(onChosen) {
   const open = acting(async (path) => {
     const { folders, images } = await (await ask(`v1/folders?path=${encodeURIComponent(path)}`)).json();
     const below = (name) => (path ? `${path}/${name}` : name);
-    list.replaceChildren(
+    fill(list, 
       make("p.path", {}, `/${path}`),
       make(
         "ul",
@@ -143,7 +143,7 @@ export function intake(about, sender, label, words, onChange, id) {
   const progress = make("p.soft", { role: "status" });
   const said = make("div");
   const take = async (files) => {
-    said.replaceChildren();
+    fill(said);
     if (!files.length) return;
     try {
       await sender.send(files, label, (done, total) => {
@@ -151,7 +151,7 @@ export function intake(about, sender, label, words, onChange, id) {
       });
     } catch (error) {
       progress.textContent = "";
-      said.replaceChildren(fault(error.message));
+      fill(said, fault(error.message));
     }
     await onChange();
   };

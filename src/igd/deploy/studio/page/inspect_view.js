@@ -1,7 +1,7 @@
 // Inspecting: images in, verdicts out; what a person says of each goes beside it.
 
 import { openCamera } from "./camera.js";
-import { announce, button, facts, field, link, make } from "./elements.js";
+import { announce, button, facts, field, fill, link, make } from "./elements.js";
 import { dropZone, folderButton } from "./image_intake.js";
 import { mapped, opacityControl } from "./pictures.js";
 import { ask } from "./server.js";
@@ -84,7 +84,7 @@ class Bench {
 
   wait(file, card) {
     card.className = "card waiting";
-    card.replaceChildren(make("div.words", {}, make("p.verdict", {}, words.scoring), make("p.name", {}, file.name)));
+    fill(card, make("div.words", {}, make("p.verdict", {}, words.scoring), make("p.name", {}, file.name)));
   }
 
   async next() {
@@ -121,7 +121,7 @@ class Bench {
     const layer = make("img", { alt: "" });
     layer.src = `data:image/png;base64,${result.map}`;
     card.className = `card ${kindOf(result.outcome)}`;
-    card.replaceChildren(
+    fill(card, 
       mapped({ photo: photoOf(file, result.id), layer, alt: texts.mapOf(file.name), ...result }),
       make(
         "div.words",
@@ -151,7 +151,7 @@ class Bench {
       this.next();
     };
     const plain = message.startsWith(`${file.name}: `) ? message.slice(file.name.length + 2) : message;
-    card.replaceChildren(
+    fill(card, 
       make("div.words", {}, make("p.verdict", {}, make("span.sign", { "aria-hidden": "true" }, "?"), make("span.word", {}, words.noVerdict)), make("p.name", {}, file.name), make("p.meaning", {}, `${plain[0].toUpperCase()}${plain.slice(1)}`), button(words.again, again, "button.again")),
     );
     announce(words.news(file.name, words.noVerdict));

@@ -1,6 +1,6 @@
 // Jobs: how far each is, what came of it, and images to leave out.
 
-import { acting, announce, button, confirmed, link, make } from "./elements.js";
+import { acting, announce, button, confirmed, fill, link, make } from "./elements.js";
 import { mapped, picture } from "./pictures.js";
 import { ask, send } from "./server.js";
 import { dated, percent, texts, timeLeft } from "./studio_texts.js";
@@ -34,7 +34,7 @@ export async function jobView(about, number) {
     const changed = JSON.stringify([job.state, job.pictures, job.result, job.said]);
     if (changed !== last) {
       last = changed;
-      result.replaceChildren(...drawResult(job, about));
+      fill(result, ...drawResult(job, about));
       if (job.state !== "running") announce(`${words.kind[job.kind]}: ${words.state[job.state]}`);
     }
     clearTimeout(timer);
@@ -58,7 +58,7 @@ function drawState(panel, job, about, look) {
     }, said);
     const active = job.state === "queued" || job.state === "running";
     const may = about.role === "train";
-    panel.replaceChildren(
+    fill(panel, 
       make("h2", {}, `${words.kind[job.kind]}: ${job.model} `, make(`span.state.${job.state}`, {}, job.stop && job.state === "running" ? words.stopping : words.state[job.state])),
       make("p", { id: "job-words" }),
       active ? make("progress", { id: "job-progress", max: 1, "aria-label": words.kind[job.kind] }) : null,
@@ -151,8 +151,12 @@ function oddPanel(job, odd, about) {
 }
 
 function figure(job, each) {
+  const photo = (alt) => picture(path("photo"), alt);
   const path = (kind) => `v1/jobs/${job.id}/picture?kind=${kind}&name=${encodeURIComponent(each.name)}`;
-  return make("figure", {}, mapped({ photo: picture(path("photo"), ""), layer: picture(path("layer"), ""), alt: texts.mapOf(each.name) }), make("figcaption", {}, each.name));
+  // What a model has learnt it finds normal: the map of an odd image would say that it is not odd.
+  const learnt = each.odd && job.kind === "train";
+  const shown = learnt ? make("div.picture", {}, photo(each.name)) : mapped({ photo: photo(""), layer: picture(path("layer"), ""), alt: texts.mapOf(each.name) });
+  return make("figure", {}, shown, make("figcaption", {}, each.name));
 }
 
 function comparison(job) {

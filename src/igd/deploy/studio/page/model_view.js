@@ -9,6 +9,8 @@ import { dated, megabytes, percent, texts } from "./studio_texts.js";
 import { ratesOf } from "./verdicts.js";
 
 const words = texts.model;
+const NAMED = 8; // odd images
+const ODD = /lie far above the rest and raise/; // what the command line says of them, with flags of its own
 
 export async function modelView(about, name) {
   const path = `v1/studio/models/${encodeURIComponent(name)}`;
@@ -42,7 +44,8 @@ function overview(model, training) {
       [words.file, `${megabytes(model.bytes)}, ${info.made_by}`],
     ]),
     make("figure", {}, histogram(info.histogram, info.threshold, words.histogram), make("figcaption.soft", {}, words.histogram)),
-    info.warnings?.length ? make("ul", {}, info.warnings.map((each) => make("li", {}, each))) : null,
+    info.odd_images?.length ? make("p.caution", {}, `${texts.job.odd(info.odd_images.length)}: ${info.odd_images.slice(0, NAMED).join(", ")}`) : null,
+    make("ul", {}, (info.warnings ?? []).filter((each) => !ODD.test(each)).map((each) => make("li", {}, each))),
     info.history?.length
       ? make("details", {}, make("summary", {}, `${words.history}: ${info.history.length}`), make("ul", {}, info.history.map((each) => make("li", {}, `${dated(each.made_at)}: ${percent(each.false_alarm_rate)}, ${each.source}`))))
       : null,

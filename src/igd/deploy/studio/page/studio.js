@@ -1,7 +1,7 @@
 // The studio: which view is shown, by the address behind '#', so that every link survives a reload.
 
 import { compareView } from "./compare_view.js";
-import { announce, fault, link, make } from "./elements.js";
+import { announce, fault, fill, link, make } from "./elements.js";
 import { historyView } from "./history_view.js";
 import { inspectView } from "./inspect_view.js";
 import { jobView, jobsView } from "./job_view.js";
@@ -53,10 +53,10 @@ async function show() {
     if (turn !== shown) return close?.();
     leave = close ?? leave;
     document.title = `${title} – igd studio`;
-    main.replaceChildren(...content);
+    fill(main, ...content);
     announce(title);
   } catch (error) {
-    if (turn === shown) main.replaceChildren(make("section.panel", {}, make("h2", {}, texts.failed), fault(error.message), link(texts.nav.models, "#/models")));
+    if (turn === shown) fill(main, make("section.panel", {}, make("h2", {}, texts.failed), fault(error.message), link(texts.nav.models, "#/models")));
   }
   main.classList.remove("loading");
   mark(name);

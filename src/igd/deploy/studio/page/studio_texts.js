@@ -26,7 +26,7 @@ export const texts = {
 
   outcome: {
     normal: { sign: "✓", word: "Normal", meaning: "" },
-    spot: { sign: "!", word: "Normal, with a spot", meaning: "The image as a whole passes, but a marked area deviates as few good images do. Look at it." },
+    spot: { sign: "!", word: "Normal, with a spot", meaning: "No alarm, but a coloured area deviates as fewer than 1 in 10 good images do anywhere. Look at it." },
     unlike: { sign: "?", word: "Not like the training images", meaning: "No alarm, but this image is of another kind than those the model learnt from. Is it the product, and the right camera?" },
     anomalous: { sign: "!", word: "Anomalous", meaning: "" },
     "all over": { sign: "!", word: "Anomalous all over", meaning: "Most of the image deviates. Is this the product at all?" },
@@ -172,7 +172,7 @@ export const texts = {
     trainWithout: (number) => `Train again without ${number === 1 ? "it" : `these ${number}`}`,
     calibrateWithout: (number) => `Recalibrate without ${number === 1 ? "it" : `these ${number}`}`,
     firstMaps: "First anomaly maps",
-    firstMapsMeaning: "Good images should stay almost without colour.",
+    firstMapsMeaning: "Of images that it learnt from, which should stay almost without colour.",
     inspect: "Inspect with this model",
     model: "The model",
     images: "The images",

@@ -1,6 +1,6 @@
 // Training: images in, which of them to learn from, and what the model is to promise.
 
-import { acting, button, confirmed, field, make } from "./elements.js";
+import { acting, button, confirmed, field, fill, make } from "./elements.js";
 import { folderChooser, intake, Sender } from "./image_intake.js";
 import { picture } from "./pictures.js";
 import { ask, send } from "./server.js";
@@ -66,7 +66,7 @@ function drawPreview(panel, state, draw) {
   const out = images.filter((image) => reasonOf(image, state));
   const shown = state.all ? images : images.slice(0, SHOWN);
   const focused = document.activeElement?.closest?.(".tile")?.dataset.number;
-  panel.replaceChildren(
+  fill(panel, 
     make("h2", { id: "preview-name" }, words.kept(images.length - out.length, out.length)),
     make("p.soft", {}, words.toggleHint),
     images.some((image) => image.other_size)
@@ -135,7 +135,7 @@ function settingsForm(about, state, panel) {
     const lowest = 1 / (Math.max(parts, 1) + 1);
     const rates = [...new Set([...RATES.filter((each) => each >= lowest), lowest > 0.05 ? lowest : 0.05])].sort((a, b) => a - b);
     const wanted = rates.includes(chosen) ? chosen : rates.find((each) => each >= Math.max(0.05, lowest)) ?? rates.at(-1);
-    rate.replaceChildren(...rates.map((each) => make("option", { value: String(each) }, percent(each))));
+    fill(rate, ...rates.map((each) => make("option", { value: String(each) }, percent(each))));
     rate.value = String(wanted);
     meaning.textContent = words.rateMeaning(wanted, lowest, groupBy() ? "images of new parts" : "images");
   };

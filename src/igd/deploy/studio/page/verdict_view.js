@@ -1,6 +1,6 @@
 // A verdict: its words, what a person says of it, and the page of one.
 
-import { acting, announce, button, facts, fault, field, link, make } from "./elements.js";
+import { acting, announce, button, facts, fault, field, fill, link, make } from "./elements.js";
 import { saving } from "./job_view.js";
 import { mapped, opacityControl, picture } from "./pictures.js";
 import { ask, send } from "./server.js";
@@ -22,7 +22,7 @@ export function truthButtons(about, verdict, onSaved = () => {}) {
   const group = make("div.truth", { role: "group", "aria-label": texts.truthGroup(verdict.name) });
   if (about.role === "view") return verdict.truth ? make("p.soft", {}, names[verdict.truth]) : group;
   const draw = () =>
-    group.replaceChildren(
+    fill(group, 
       ...["good", "defect"].map((truth) =>
         make("button", { type: "button", "data-truth": truth, "aria-pressed": String(verdict.truth === truth), onclick: acting(() => say(truth), said) }, names[truth]),
       ),
@@ -111,7 +111,7 @@ function sharing() {
       said.textContent = words.shared;
       announce(words.shared);
     } catch {
-      said.replaceChildren(fault(location.href)); // a page without TLS may not use the clipboard
+      fill(said, fault(location.href)); // a page without TLS may not use the clipboard
     }
   };
   return make("span", {}, button(words.share, copy), said);
