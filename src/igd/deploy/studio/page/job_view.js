@@ -38,9 +38,11 @@ export async function jobView(about, number) {
       if (job.state !== "running") announce(`${words.kind[job.kind]}: ${words.state[job.state]}`);
     }
     clearTimeout(timer);
-    if (job.state === "queued" || job.state === "running") timer = setTimeout(() => look().catch(() => (timer = setTimeout(look, 3 * EVERY))), EVERY);
+    if (job.state === "queued" || job.state === "running") timer = setTimeout(follow, EVERY);
     return job;
   };
+  // A studio that is being restarted is asked again until it answers.
+  const follow = () => look().catch(() => (timer = setTimeout(follow, 3 * EVERY)));
   const job = await look();
   return { title: `${words.kind[job.kind]}: ${job.model}`, content: [panel, result], close: () => clearTimeout(timer) };
 }
