@@ -79,6 +79,12 @@ def check_large_enough(name: str, size: tuple[int, int], smallest: int) -> None:
     """Refuse an image in which not even the smallest window of any scale finds its place."""
     if min(size) < smallest:
         raise UserError(
-            f"{name}: {size[0]}x{size[1]} pixels are fewer than the similarity window allows; "
+            f"{name}: {size[0]}x{size[1]} pixels are fewer than the model can read; "
             f"the shorter side must have at least {smallest}"
         )
+
+
+def stack(squares: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Square pixels (side, side[, 3]) as one array (n, channels, side, side)."""
+    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
+    return np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))

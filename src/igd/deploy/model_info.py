@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from igd.data.tiles import Tiling
 from igd.deploy.loading import load_predictor
 from igd.inference.conformal import smallest_rate
 from igd.inference.predictor import Predictor
@@ -35,6 +36,7 @@ def predictor_info(predictor: Predictor) -> dict[str, Any]:
         **described,
         "side": predictor.geometry_.side,
         "fit": predictor.geometry_.fit,
+        **_tiles(predictor.tiling_),
         "channels": predictor.channels_,
         "smallest_side": predictor.smallest_side_,
         "max_false_alarms": predictor.false_alarm_rate_,
@@ -42,6 +44,17 @@ def predictor_info(predictor: Predictor) -> dict[str, Any]:
         "threshold": predictor.threshold_,
         "pixel_threshold": predictor.pixel_threshold_,
         "histogram": histogram(calibration.scores, predictor.threshold_),
+    }
+
+
+def _tiles(tiling: Tiling | None) -> dict[str, Any]:
+    """How images are cut, where they are."""
+    if tiling is None:
+        return {}
+    return {
+        "tile": tiling.side,
+        "overlap": tiling.overlap,
+        "tile_descriptors": "shared" if tiling.size is None else "own",
     }
 
 

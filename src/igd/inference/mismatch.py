@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from PIL import Image
 
 from igd.data.decoding import MODE, PAGES, TRANSPARENT
+from igd.errors import UserError
 
 ASPECT = 0.02  # by which the ratio of the sides may differ
 GREY_MODES = ("1", "L", "LA", "La", "F")
@@ -45,6 +46,12 @@ def mismatches(image: Image.Image, provenance: dict[str, Any]) -> tuple[str, ...
 def is_another_size(mismatch: str) -> bool:
     """Whether an image differs in its size alone: it shows the same, in more or fewer pixels."""
     return mismatch.startswith(f"{OF_ANOTHER} {SIZE} ")
+
+
+def check_mismatch(name: str, found: tuple[str, ...]) -> None:
+    """Refuse an image that differs from those a model learnt from."""
+    if found:
+        raise UserError(f"{name}: is {found[0]} (--strict)")
 
 
 def counted_lines(found: Counter[str], images: int) -> list[str]:

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.cpu import in_parallel
-from igd.data.geometry import Geometry, check_large_enough
+from igd.data.geometry import Geometry, check_large_enough, stack
 from igd.data.sources import PIXELS_HELD, as_source
+from igd.data.tiles import Tiling, check_tile_fits
 from igd.errors import DamagedModel, UserError
 from igd.inference.conformal import Calibration
 from igd.inference.mismatch import mismatches
+from igd.inference.tiled import PIXELS_AT_ONCE, TiledScores, score_in_tiles, tile_batches
 from igd.progress import Progress
-
-PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class BatchScores(NamedTuple):
 class DecodedImage(NamedTuple):
     """An image on its way to the model."""
 
-    square: NDArray[np.uint8]  # its pixels at the model's size
+    square: NDArray[np.uint8]  # its pixels at the model's size; all of them, where it reads tiles
     size: tuple[int, int]  # width and height of the original
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took
@@ -73,14 +73,19 @@ class Predictor(ABC):
     """A model that can predict. Who makes one sets the attributes and scores batches."""
 
     geometry_: Geometry
+    tiling_: Tiling | None = None  # how an image is cut; None: it is read as a whole
     channels_: int  # 1: grey, 3: colour
     smallest_side_: int  # of an image that the model says anything about, in pixels
     calibration_: Calibration
     provenance_: dict[str, Any]  # when and from what it was made
 
     @abstractmethod
-    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
-        """Score images at the model's size, (b, channels, side, side)."""
+    def score_batch(
+        self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
+    ) -> BatchScores:
+        """Score images or tiles at the model's size, (b, channels, side, side). Where each place
+        has a descriptor of its own, the numbers of the tiles' places are needed.
+        """
 
     def check_ready(self) -> None:  # noqa: B027 - most are ready when they are made
         """Refuse to predict before there is anything to predict with."""
@@ -126,7 +131,8 @@ class Predictor(ABC):
 
     @property
     def batch_(self) -> int:
-        return batch_size(self.geometry_.side)
+        """Images that are scored together; of those in tiles, the tiles are."""
+        return 1 if self.tiling_ else batch_size(self.geometry_.side)
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:
         """A `Prediction` for one image: a file, an array (h, w[, 3]), a tensor ([3,] h, w), a PIL
@@ -209,20 +215,32 @@ class Predictor(ABC):
     def predicted(
         self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
     ) -> Iterator[Prediction | UserError]:
-        """Predict named images as one batch, in order; those that are errors stay errors."""
+        """Predict named images as one batch, in order; those that are errors stay errors. Of images
+        in tiles, each is a batch.
+        """
+        if self.tiling_ and len(images) > 1:
+            for each in images:
+                yield from self.predicted([each], timing)
+            return
         decoded = [(name, image) for name, image in images if isinstance(image, DecodedImage)]
         scored: Iterator[Prediction] = iter(())
         if decoded:
             started = time.perf_counter()
-            scores = self.score_batch(stack([image.square for _, image in decoded]))
+            scores = self._scores([image.square for _, image in decoded])
             timing.model += time.perf_counter() - started
             timing.decoding += sum(image.seconds for _, image in decoded)
             scored = self._predictions(decoded, scores)
         for _, image in images:
             yield image if isinstance(image, UserError) else next(scored)
 
+    def _scores(self, images: list[NDArray[np.uint8]]) -> BatchScores | TiledScores:
+        if self.tiling_ is None:
+            return self.score_batch(stack(images))
+        (pixels,) = images
+        return score_in_tiles(self.score_batch, pixels, self.tiling_, self.geometry_)
+
     def _predictions(
-        self, images: list[tuple[str, DecodedImage]], scores: BatchScores
+        self, images: list[tuple[str, DecodedImage]], scores: BatchScores | TiledScores
     ) -> Iterator[Prediction]:
         p_values, limit = self.calibration_.p_values(scores.score), self.threshold_
         for number, (name, image) in enumerate(images):
@@ -237,7 +255,9 @@ class Predictor(ABC):
                 score=score,
                 p_value=float(p_values[number]),
                 is_anomalous=score > limit,
-                map=self.geometry_.to_original(scores.map[number], *image.size),
+                map=scores.map[number]
+                if self.tiling_
+                else self.geometry_.to_original(scores.map[number], *image.size),
                 terms={term: float(value[number]) for term, value in scores.terms.items()},
                 image=image.image,
                 mismatches=image.mismatches,
@@ -245,15 +265,34 @@ class Predictor(ABC):
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels of an image at the model's size: (side, side[, 3])."""
-        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
+        return self.geometry_.to_square(self._converted(image))
+
+    def squares(
+        self, name: str, image: Image.Image
+    ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64] | None]]:
+        """All that the model reads of an image, (b, channels, side, side), batch after batch; of
+        tiles with their places, where each has a descriptor of its own.
+        """
+        if self.tiling_ is None:
+            yield stack([self.square(image)]), None
+            return
+        check_tile_fits(name, image.size, self.tiling_)
+        pixels = np.asarray(self._converted(image))
+        for tiles, places in tile_batches(pixels, self.tiling_, self.geometry_):
+            yield tiles, None if self.tiling_.size is None else places
+
+    def _converted(self, image: Image.Image) -> Image.Image:
+        return image.convert("RGB" if self.channels_ == 3 else "L")
 
     def decoded(self, name: str, image: Image.Image, keep_image: bool = False) -> DecodedImage:
         """An image on its way to the model, or the error that says why nothing can be predicted for
         it.
         """
         check_large_enough(name, image.size, self.smallest_side_)
+        if self.tiling_:
+            check_tile_fits(name, image.size, self.tiling_)
         return DecodedImage(
-            self.square(image),
+            np.asarray(self._converted(image)) if self.tiling_ else self.square(image),
             image.size,
             image if keep_image else None,
             mismatches=mismatches(image, getattr(self, "provenance_", {})),
@@ -271,9 +310,3 @@ def batch_size(side: int) -> int:
     memory.
     """
     return min(256, max(1, PIXELS_AT_ONCE // side**2))
-
-
-def stack(squares: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Square pixels (side, side[, 3]) as one array (n, channels, side, side)."""
-    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
-    return np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))

@@ -67,10 +67,12 @@ class FeatureScale(Scale):
         return self.output(self.distances(features), (pixels.shape[-2], pixels.shape[-1]))
 
     @abstractmethod
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        """Learn from the feature maps of normal images, float16 (n, channels, rows, columns)
-        each.
-        """
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        """Learn from the features of all normal images."""
+
+    @abstractmethod
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """Learn from more images, beside the `count` that were learnt from and are gone."""
 
     @abstractmethod
     def distances(self, features: Features) -> list[Tensor]:

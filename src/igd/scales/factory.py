@@ -7,11 +7,13 @@ from igd.method.objective import Objective
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.bank import BankScale
 from igd.scales.base import Scale
+from igd.scales.embedding import EmbeddingScale
 from igd.scales.pixel import PixelScale
 from igd.scales.position import PositionScale
 from igd.scales.recipes import (
     AutoEncoderSettings,
     BankSettings,
+    EmbeddingSettings,
     PixelSettings,
     PositionSettings,
     ScaleSettings,
@@ -38,4 +40,6 @@ def build_scale(
         return PixelScale(settings)
     if isinstance(settings, PositionSettings):
         return PositionScale(settings)
+    if isinstance(settings, EmbeddingSettings):
+        return EmbeddingScale(settings)
     return BankScale(settings) if isinstance(settings, BankSettings) else WholeScale(settings)

@@ -8,7 +8,7 @@ a cell share one, which is shrunk towards that of its neighbours and that of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -21,15 +21,19 @@ CELL = 2  # positions along the side of a cell
 class PositionDescriptor:
     """omega at each position: its mean, and the map that makes its cell's features white."""
 
-    mean: Tensor  # (d, rows, columns)
+    mean: Tensor  # (d, rows, columns), or of several places of tiles (places, d, rows, columns)
     # (cells, d, d), lower triangular: the inverse of the covariance's Cholesky factor.
     whitener: Tensor
 
     @property
     def cell(self) -> int:
         """Positions along the side of a cell."""
-        _, rows, columns = self.mean.shape
+        *_, rows, columns = self.mean.shape
         return math.isqrt(rows * columns // len(self.whitener))
+
+    def at(self, places: Tensor | None) -> PositionDescriptor:
+        """The descriptor of tiles at these places, (b,): their means differ."""
+        return self if places is None else replace(self, mean=self.mean[places])
 
     def packed(self) -> dict[str, Tensor]:
         """For the model file: of the whiteners, the triangles alone."""
@@ -49,6 +53,35 @@ class PositionMoments:
         self.cell, self.count = cell, 0
         self.mean = torch.zeros((), dtype=torch.float64)  # (d, rows, columns)
         self.scatter = torch.zeros((), dtype=torch.float64)  # (cells, d, d)
+
+    @classmethod
+    def behind(
+        cls,
+        descriptor: PositionDescriptor,
+        count: int,
+        neighbour_shrinkage: float,
+        global_shrinkage: float,
+        ridge: float,
+    ) -> PositionMoments:
+        """The moments of `count` images that `describe` made a descriptor of, as exactly as its
+        numbers tell: what was shrunk is a mixture of all cells that can be solved for.
+        """
+        moments = cls(descriptor.cell)
+        _, rows, columns = descriptor.mean.shape
+        size = descriptor.whitener.shape[-1]
+        identity = torch.eye(size, dtype=torch.float64)
+        factor = torch.linalg.solve_triangular(
+            descriptor.whitener.double(), identity.expand_as(descriptor.whitener), upper=False
+        )
+        shares = _shares(
+            rows // moments.cell, columns // moments.cell, neighbour_shrinkage, global_shrinkage
+        )
+        ridged = torch.linalg.solve(shares, (factor @ factor.mT).flatten(1)).view_as(factor)
+        # Of the ridge, which was added in units of the mean variance without it.
+        variance = ridged.diagonal(dim1=1, dim2=2).mean() / (1 + ridge)
+        moments.count, moments.mean = count, descriptor.mean.double()
+        moments.scatter = (ridged - ridge * variance * identity) * (count * moments.cell**2)
+        return moments
 
     def update(self, features: Tensor) -> None:
         """Take in the features of a batch, (b, d, rows, columns)."""
@@ -125,7 +158,7 @@ def features_last(maps: Tensor) -> Tensor:
 
 def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     """The reverse of `PositionDescriptor.packed`."""
-    size, rows, columns = mean.shape
+    size, rows, columns = mean.shape[-3:]
     cells, triangle = rows * columns // cell**2, size * (size + 1) // 2
     known = mean.dtype == packed.dtype and mean.dtype in (torch.half, torch.float)
     if not known or packed.shape != (cells, triangle) or rows % cell or columns % cell:
@@ -134,6 +167,15 @@ def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     whitener = torch.zeros(cells, size, size)
     whitener[:, row, column] = packed.float()
     return PositionDescriptor(features_last(mean.float()), whitener)
+
+
+def _shares(rows: int, columns: int, neighbour_shrinkage: float, global_shrinkage: float) -> Tensor:
+    """How much of each cell's covariance is in each cell's shrunk one: (cells, cells)."""
+    cells = rows * columns
+    alone = torch.eye(cells, dtype=torch.float64)
+    around = F.avg_pool2d(alone.view(cells, 1, rows, columns), 3, 1, 1, count_include_pad=False)
+    near = (1 - neighbour_shrinkage) * alone + neighbour_shrinkage * around.view(cells, cells).T
+    return (1 - global_shrinkage) * near + global_shrinkage / cells
 
 
 def _triangle(size: int) -> tuple[Tensor, Tensor]:

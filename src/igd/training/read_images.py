@@ -9,6 +9,8 @@ import torch
 from igd.data.geometry import Geometry, check_large_enough
 from igd.data.image_set import ImageSet, check_one_size, decode
 from igd.data.sources import Source
+from igd.data.tile_set import sample_tiles
+from igd.data.tiles import Tiling
 from igd.errors import UserError
 from igd.progress import Progress
 from igd.training.parameters import Parameters
@@ -21,7 +23,18 @@ def read_training_images(
     source: Source, plan: Plan, parameters: Parameters, progress: Progress
 ) -> ImageSet:
     """Decode the images, say which were left out, and refuse a set that can't be trained on."""
-    images = decode(source, plan.geometry, strict=parameters.strict, progress=progress)
+    if plan.tiling:
+        images: ImageSet = sample_tiles(
+            source,
+            plan.geometry,
+            plan.tiling,
+            plan.tiles_each,
+            parameters.seed,
+            strict=parameters.strict,
+            progress=progress,
+        )
+    else:
+        images = decode(source, plan.geometry, strict=parameters.strict, progress=progress)
     if parameters.fit_to is None:
         check_one_size(images, source)
     for name, size in zip(images.names, images.sizes, strict=True):
@@ -42,11 +55,17 @@ def read_calibration_images(
     smallest_side: int,
     strict: bool,
     progress: Progress,
+    tiling: Tiling | None = None,
 ) -> ImageSet:
     """Decode images that a model did not learn from, as it will decode those it predicts."""
     mode = "RGB" if channels == 3 else "L"
     as_predicted = replace(source, read=lambda number: source.read(number).convert(mode))
-    images = decode(as_predicted, geometry, strict=strict, progress=progress)
+    if tiling:
+        images: ImageSet = sample_tiles(
+            as_predicted, geometry, tiling, 1, 0, strict=strict, progress=progress
+        )
+    else:
+        images = decode(as_predicted, geometry, strict=strict, progress=progress)
     for name, size in zip(images.names, images.sizes, strict=True):
         check_large_enough(name, size, smallest_side)
     _check_contrast(images, source)
@@ -55,10 +74,10 @@ def read_calibration_images(
 
 def _check_contrast(images: ImageSet, source: Source) -> None:
     """Refuse images with nothing on them: whatever is learnt from them calls anything normal."""
-    flat = sum(
-        float(images.pixels[torch.tensor([number])].float().std()) < FLAT
-        for number in range(len(images))
-    )
+    flat = 0
+    for number in range(len(images)):
+        shown = images.subset(torch.tensor([number])).pixels
+        flat += float(shown[torch.arange(len(shown))].float().std()) < FLAT
     if 2 * flat > len(images):
         raise UserError(
             f"{source.described}: {flat} of {len(images)} images are of one grey or colour all "

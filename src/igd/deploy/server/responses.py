@@ -25,6 +25,7 @@ def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelR
     return ModelResponse(
         name=name,
         side=predictor.geometry_.side,
+        tile=predictor.tiling_.side if predictor.tiling_ else None,
         channels=predictor.channels_,
         calibration_images=count,
         max_false_alarms=predictor.false_alarm_rate_,

@@ -54,6 +54,9 @@ class ModelResponse(BaseModel):
 
     name: str
     side: int = Field(description="of the square that the model reads, in pixels")
+    tile: int | None = Field(
+        None, description="side of the tiles that images are cut into, in pixels; null: none"
+    )
     channels: int = Field(description="1: grey, 3: colour")
     calibration_images: int
     max_false_alarms: float = Field(

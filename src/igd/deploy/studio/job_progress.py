@@ -54,9 +54,9 @@ class JobProgress(Progress):
         self.said = [*self.said, message][-MOST_SAID:]
         self.store.advance(self.job, said=json.dumps(self.said))
 
-    def unsay(self, messages: list[str]) -> None:
-        """What the page says in its own words."""
-        self.said = [each for each in self.said if each not in messages]
+    def unsay(self, part: str) -> None:
+        """Take back what has this in it: the page says it in its own words."""
+        self.said = [each for each in self.said if part not in each]
         self.store.advance(self.job, said=json.dumps(self.said))
 
     def _advance_share(self) -> None:
