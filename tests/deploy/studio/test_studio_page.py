@@ -171,14 +171,15 @@ def test_from_dropped_images_to_a_running_inspection(
 
 
 def test_a_job_is_stopped_and_goes_on(page: StudioPage, tmp_path: Path) -> None:
-    good = write_images(tmp_path / "good", stripes(12, 32, seed=1))  # small: a network is trained
+    # Enough for several batches: a training listens between two of them.
+    good = write_images(tmp_path / "good", stripes(160, SIDE, seed=1))
     studio = Process(tmp_path / "workspace")
     try:
         page.go(studio.url, "#/train", "#train-files")
         page.choose("#train-files", sorted(good.iterdir()))
-        page.until(lambda: "12 images to learn from" in page.one("main").text)
+        page.until(lambda: "160 images to learn from" in page.one("main").text)
         page.one("#start-training").click()
-        page.until(lambda: "Training" in (page.texts("#job-words") or [""])[0])
+        page.until(lambda: "Extracting" in (page.texts("#job-words") or [""])[0])
         page.press("Stop")
         page.until(lambda: page.all(".state.stopped"))
         assert (tmp_path / "workspace" / "checkpoints" / "1.checkpoint").exists()
