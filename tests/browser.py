@@ -59,8 +59,8 @@ class Page:
     def run(self, script: str, *arguments: object) -> object:
         return self.browser.execute_script(script, *arguments)
 
-    def until(self, true: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 20
+    def until(self, true: Callable[[], object], seconds: float = 20) -> None:
+        deadline = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < deadline, (
                 self.one("body").text,

@@ -24,6 +24,7 @@ from igd.cli import (
     predict_command,
     pretrain_command,
     serve_command,
+    studio_command,
     train_command,
     update_command,
     verify_command,
@@ -50,6 +51,7 @@ COMMANDS = (
     export_command,
     verify_command,
     serve_command,
+    studio_command,
     pretrain_command,
     weights_command,
     benchmark_command,
@@ -70,6 +72,7 @@ EXAMPLES = """examples:
   igd export parts.igd parts.onnx                 a model that runs without PyTorch
   igd verify parts.igd parts.onnx                 are these files what they were when they were made
   igd serve parts.igd                             HTTP API and page, on this machine
+  igd studio line-3/                              all of this in the browser
   igd pretrain distill parts/good -o encoder.igd  make an encoder of one's own
   igd weights list                                where ImageNet weights are
   igd benchmark paper                             the paper's tables; `benchmark run` measures them

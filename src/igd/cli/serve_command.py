@@ -6,11 +6,16 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from igd.cli.common import DONE, add_command
 from igd.cli.proxy_flags import add_proxy_flags, is_reached_by_others, proxy_settings
 from igd.errors import UserError
+
+if TYPE_CHECKING:
+    import socket
+
+    from igd.deploy.server.roles import RoleToken
 
 LIMITS = (
     "max_bytes",
@@ -38,6 +43,12 @@ def add(commands: Any) -> None:
         nargs="+",
         help="model files; each is served under its name without suffix",
     )
+    add_server_flags(command)
+
+
+def add_server_flags(command: argparse.ArgumentParser) -> None:
+    """Where a server listens, who may ask, and how much."""
+    add = command.add_argument
     add(
         "--host",
         default="127.0.0.1",
@@ -47,7 +58,8 @@ def add(commands: Any) -> None:
     add(
         "--token-file",
         type=Path,
-        help="file with the token that requests must carry (default: $IGD_TOKEN, or none)",
+        help="file with the token that requests must carry (default: $IGD_TOKEN, or none), or "
+        "with a line 'ROLE TOKEN' for each of several: view, inspect, train",
     )
     add("--max-bytes", type=int, help="of a request's body (default: 50,000,000)")
     add("--max-pixels", type=int, help="of an image (default: 25,000,000)")
@@ -89,17 +101,10 @@ def run(options: argparse.Namespace) -> int:
         ) from None
 
     paths = named(options.models)
-    limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    settings = Settings(token=_token(options.token_file), **proxy_settings(options), **limits)
-    if settings.token is None and is_reached_by_others(options) and not options.insecure:
-        raise UserError(
-            f"anyone who reaches {', '.join([*options.allowed_host, options.host])} could ask; "
-            f"give --token-file FILE (or IGD_TOKEN), or --insecure if that is meant"
-        )
+    settings = Settings(**asked_settings(options))
     inherited = inherited_socket()
     listener = inherited or listen(options.host, options.port)
-    host, port = listener.getsockname()[:2]
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    url = url_of(listener)
 
     def say() -> None:
         if options.json:
@@ -117,14 +122,34 @@ def run(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _token(path: Path | None) -> str | None:
-    """The token of a file, or of the environment; never of the command line, which every user of
-    the machine can read.
+def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What the flags of `add_server_flags` say, for `Settings`; refuses to let strangers in."""
+    limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
+    tokens = _tokens(options.token_file)
+    if not tokens and is_reached_by_others(options) and not options.insecure:
+        raise UserError(
+            f"anyone who reaches {', '.join([*options.allowed_host, options.host])} could ask; "
+            f"give --token-file FILE (or IGD_TOKEN), or --insecure if that is meant"
+        )
+    return {"role_tokens": tokens, **proxy_settings(options), **limits}
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _tokens(path: Path | None) -> tuple[RoleToken, ...]:
+    """The tokens of a file, or the one of the environment; never of the command line, which every
+    user of the machine can read.
     """
+    from igd.deploy.server.roles import read_tokens
+
     if path is None:
-        return os.environ.get("IGD_TOKEN") or None
+        token = os.environ.get("IGD_TOKEN")
+        return read_tokens(token) if token else ()
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return read_tokens(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise UserError(

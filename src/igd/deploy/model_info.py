@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from igd.data.tiles import Tiling
 from igd.deploy.loading import load_predictor
 from igd.inference.conformal import smallest_rate
+from igd.inference.predictor import Predictor
 from igd.inference.runtime import Runtime
 
 BINS = 40
@@ -19,13 +20,19 @@ BINS = 40
 
 def model_info(path: Path) -> dict[str, Any]:
     """All of it as JSON; what a file of an older version does not say is not there."""
-    predictor = load_predictor(path)
-    calibration, roi = predictor.calibration_, predictor.geometry_.roi
-    described = _exported(predictor) if isinstance(predictor, Runtime) else _own(predictor)
     return {
         "path": str(path),
         "bytes": path.stat().st_size,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        **predictor_info(load_predictor(path)),
+    }
+
+
+def predictor_info(predictor: Predictor) -> dict[str, Any]:
+    """What a loaded model says, wherever its file is."""
+    calibration, roi = predictor.calibration_, predictor.geometry_.roi
+    described = _exported(predictor) if isinstance(predictor, Runtime) else _own(predictor)
+    return {
         **described,
         "side": predictor.geometry_.side,
         "fit": predictor.geometry_.fit,

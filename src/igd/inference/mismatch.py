@@ -14,6 +14,7 @@ from igd.data.roi import Roi, same_aspect
 from igd.errors import UserError
 
 GREY_MODES = ("1", "L", "LA", "La", "F")
+OF_ANOTHER, SIZE = "of another", "size"
 TRANSPARENCY = "partly transparent, which is ignored"
 TOO_FAR = "shifted or turned as far as can be aligned, or further"
 SEVERAL_PAGES = "of several pages or frames, of which the first is read"
@@ -55,6 +56,11 @@ def mismatches(
     return tuple(found)
 
 
+def is_another_size(mismatch: str) -> bool:
+    """Whether an image differs in its size alone: it shows the same, in more or fewer pixels."""
+    return mismatch.startswith(f"{OF_ANOTHER} {SIZE} ")
+
+
 def check_mismatch(name: str, found: tuple[str, ...]) -> None:
     """Refuse an image that differs from those a model learnt from."""
     if found:
@@ -86,13 +92,13 @@ def scaled_to(roi: Roi) -> str:
 
 
 def _other_size(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
-    learnt, told = provenance.get("image_size"), "size"
+    learnt, told = provenance.get("image_size"), SIZE
     if not _is_size(learnt) or [*image.size] == learnt:
         return []
     width, height = learnt
     if not same_aspect(image.size, (width, height)):
         told = "aspect ratio"
-    return [f"of another {told} than the {width}x{height} that the model learnt from"]
+    return [f"{OF_ANOTHER} {told} than the {width}x{height} that the model learnt from"]
 
 
 def _is_size(learnt: Any) -> TypeGuard[list[int]]:

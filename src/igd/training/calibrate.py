@@ -30,7 +30,8 @@ UPPER_SCORE, UPPER_PIXEL = 0.9, 0.95
 SPARSE = 8  # one pixel in so many, along each axis, tells how a map's values are distributed
 FEWEST_PIXELS = 200  # that tell it, where so many count
 ODD = 6.0  # deviations above the median of normal images from which one is named
-NAMED = 4  # odd images that are named
+NAMED = 4  # odd images that a message names
+MOST_NAMED = 100  # and that provenance does
 CALM = 0.99  # share of a normal image's pixels that its overlay should leave uncoloured
 
 
@@ -155,6 +156,11 @@ def odd_ones(scores: NDArray[np.floating]) -> list[int]:
     found = torch.as_tensor(scores)
     odd = are_odd(found)
     return [number for number in found.argsort(descending=True).tolist() if odd[number]]
+
+
+def odd_names(scores: NDArray[np.floating], names: Sequence[str]) -> list[str]:
+    """What the odd images are called, the oddest first: for whoever wants to leave them out."""
+    return [names[number] for number in odd_ones(scores)][:MOST_NAMED]
 
 
 def name_odd_ones(

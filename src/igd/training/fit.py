@@ -33,6 +33,7 @@ from igd.training.calibrate import (
     fit_fusion,
     measure_autoencoders,
     name_odd_ones,
+    odd_names,
     odd_ones,
     say_left_out,
 )
@@ -99,6 +100,7 @@ def fit(
         "seconds": round(time.time() - started, 1),
         "fingerprint": run,
         "warnings": warned,
+        "odd_images": odd_names(calibration.scores, material.calibration_names),
     }
     return _fitted(parameters, plan, model, fusion, calibration, material, told)
 

@@ -27,7 +27,7 @@ from igd.inference.conformal import Calibration, choose_rate
 from igd.progress import Progress
 from igd.scales.base import ScaleOutput
 from igd.scales.fusion import Fusion
-from igd.training.calibrate import Model, calibrate, fit_fusion, name_odd_ones
+from igd.training.calibrate import Model, calibrate, fit_fusion, name_odd_ones, odd_names
 from igd.training.calibrate_tiles import calibrate_tiles, fit_tile_fusion, image_deviation
 from igd.training.calibration_history import record_of, with_former
 from igd.training.diagnostics import check_scores
@@ -99,6 +99,7 @@ def recalibrate(
             **described_groups(source),
             **described_calibration(source),
             "calibration_warnings": warned,
+            "odd_images": odd_names(calibration.scores, names),
         },
         former=with_former(fitted.former, record_of(fitted.provenance, fitted.calibration)),
     )

@@ -8,6 +8,7 @@ http_errors  requests that are refused: status, reason, way out
 uploads      images out of a request's body, no more of it than is accepted
 service      models, admission and threads; from uploads to predictions
 scorer       one thread that scores; what arrives while it is busy is scored together
+roles        which token may do what: view, inspect, train
 middleware   what surrounds every request: token, headers, metrics, a line of log
 prometheus   the counters and histograms of /metrics
 lifecycle    listening, loading, draining

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
@@ -26,6 +26,7 @@ PAGE = (
     "camera.js",
     "cards.js",
     "server.js",
+    "token_dialog.js",
     "verdicts.js",
     "icon.svg",
     "docs.html",
@@ -36,12 +37,26 @@ PLACES = {"index.html": "", "docs.html": "docs"}  # where pages are; other files
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-def create_app(service: Service) -> FastAPI:
-    """An ASGI application that answers from this service, and closes it when it ends."""
+def read_page(package: str, names: tuple[str, ...]) -> dict[str, bytes]:
+    """The files of a package's page, by name."""
+    folder = files(package).joinpath("page")
+    return {name: folder.joinpath(name).read_bytes() for name in names}
+
+
+def create_app(
+    service: Service,
+    page: Mapping[str, bytes] | None = None,
+    more_routes: APIRouter | None = None,
+    on_close: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """An ASGI application that answers from this service, and closes it when it ends. Another page
+    than the server's own, and more routes, make another product of it.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        on_close()
         service.close()
 
     app = FastAPI(
@@ -55,9 +70,12 @@ def create_app(service: Service) -> FastAPI:
         servers=[{"url": service.settings.prefix}] if service.settings.prefix else None,
     )
     app.state.service = service
-    app.include_router(router)
-    for name in PAGE:
-        app.add_api_route(f"/{PLACES.get(name, name)}", _page(name), include_in_schema=False)
+    for routes in (router, more_routes):
+        if routes is not None:
+            app.include_router(routes)
+    for name, content in (page or read_page("igd.deploy.server", PAGE)).items():
+        place = f"/{PLACES.get(name, name)}"
+        app.add_api_route(place, _file(name, content), include_in_schema=False)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
@@ -68,8 +86,7 @@ def create_app(service: Service) -> FastAPI:
     return app
 
 
-def _page(name: str) -> Callable[[], Awaitable[Response]]:
-    content = files("igd.deploy.server").joinpath("page", name).read_bytes()
+def _file(name: str, content: bytes) -> Callable[[], Awaitable[Response]]:
     media_type = TYPES[name.rpartition(".")[2]]
 
     async def page() -> Response:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from igd.deploy.server.app import create_app
 from igd.deploy.server.connections import BACKLOG, BoundedProtocol, handle_loop_error, say_rarely
@@ -95,11 +96,13 @@ def inherited_socket() -> socket.socket | None:
     return socket.socket(fileno=FIRST_INHERITED)
 
 
-def make_server(service: Service) -> DrainingServer:
+def make_server(
+    service: Service, make_app: Callable[[Service], FastAPI] = create_app
+) -> DrainingServer:
     """A server of this service, within the limits of its settings."""
     protocol: Any = partial(BoundedProtocol, settings=service.settings)
     config = uvicorn.Config(
-        create_app(service),
+        make_app(service),
         http=protocol,
         ws="none",
         backlog=BACKLOG,
@@ -120,6 +123,7 @@ def serve(
     settings: Settings,
     listener: socket.socket,
     on_ready: Callable[[], None] = lambda: None,
+    make_app: Callable[[Service], FastAPI] = create_app,
     waits: bool = False,
 ) -> None:
     """Answer requests until a signal says stop; models are loaded meanwhile, and `/readyz` says
@@ -129,7 +133,7 @@ def serve(
     SIGHUP loads the models again; those before answer until they are there.
     """
     service = Service(settings)
-    server = make_server(service)
+    server = make_server(service, make_app)
     server.hands_over = waits
     failure: list[Exception] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import sys
 import time
@@ -15,12 +14,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from igd.deploy.server.roles import role_needed, role_of
 from igd.deploy.server.service import Service
 from igd.deploy.server.uploads import discard
 
 CLOSED = ("/v1/", "/metrics")  # what a token opens; the page itself must be there to ask for one
 GONE = 499  # the client went away before its answer: for the log alone
 LONGEST_PATH = 200
+ROLE = "igd.role"  # of whoever asks, in a request's scope
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -72,7 +73,7 @@ class GuardMiddleware:
                 await _ambiguous()(asked, counting, protecting)
                 return
             closed = scope["path"].startswith(CLOSED)
-            refusal = self._refusal(headers, scope["method"]) if closed else None
+            refusal = self._refusal(headers, asked) if closed else None
             if refusal:
                 await discard(Request(scope, counting), self.service.settings.max_bytes)
                 await refusal(asked, counting, protecting)
@@ -83,8 +84,9 @@ class GuardMiddleware:
             self.service.metrics.answered(_route(asked), status, seconds)
             _log(scope["method"], asked, status, seconds, received)
 
-    def _refusal(self, headers: Headers, method: str) -> JSONResponse | None:
-        """Why the one who asks may not, or None."""
+    def _refusal(self, headers: Headers, scope: Scope) -> JSONResponse | None:
+        """Why the one who asks may not, or None; notes the role of one who may."""
+        method = scope["method"]
         hosts, asked = self.service.settings.hosts, headers.get("host", "")
         if hosts and _host_name(asked) not in hosts:
             detail = (
@@ -95,25 +97,21 @@ class GuardMiddleware:
         if method not in ("GET", "HEAD") and _is_foreign(headers):
             detail = "a page of another site sent this; only this server's own page may"
             return JSONResponse({"detail": detail}, status_code=403)
-        if not self._is_known(headers):
+        role = role_of(self.service.settings.tokens, headers.get("authorization", ""))
+        if role is None:
             detail = "the token is missing or wrong; send it as Authorization: Bearer TOKEN"
             return JSONResponse(
                 {"detail": detail}, status_code=401, headers={"WWW-Authenticate": "Bearer"}
             )
+        needed = role_needed(method, scope["path"])
+        if role < needed:
+            detail = (
+                f"this needs a token of the role '{needed.label}', and yours is of the role "
+                f"'{role.label}'; ask whoever started the server"
+            )
+            return JSONResponse({"detail": detail}, status_code=403)
+        scope[ROLE] = role
         return None
-
-    def _is_known(self, headers: Headers) -> bool:
-        """Whether the request carries the token; the time this takes says nothing about how much of
-        it was right.
-        """
-        token = self.service.settings.token
-        if token is None:
-            return True
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        return (
-            hmac.compare_digest(given.strip().encode(), token.encode())
-            and scheme.lower() == "bearer"
-        )
 
 
 def _ambiguous() -> JSONResponse:

@@ -74,6 +74,11 @@ class ServerMetrics:
         self.alarms.labels(model).set(drift.alarm_share)
         self.drifting.labels(model).set(drift.noticed_at is not None)
 
+    def forget(self, model: str) -> None:
+        """A model that is no longer served has no state to tell of."""
+        for gauge in (self.alarms, self.drifting):
+            gauge.remove(model)
+
     def batch(self, size: int) -> None:
         self.batches.observe(size)
 

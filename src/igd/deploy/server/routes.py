@@ -23,7 +23,7 @@ from igd.deploy.server.schemas import (
     StateResponse,
 )
 from igd.deploy.server.service import Service
-from igd.deploy.server.uploads import discard, receive
+from igd.deploy.server.uploads import Upload, discard, receive
 from igd.inference.predictor import Prediction, Predictor
 
 Result = TypeVar("Result")
@@ -32,6 +32,7 @@ TOO_SLOW = 408
 
 ERRORS = {
     401: "the token is missing or wrong",
+    403: "the token's role may not do this, or a page of another site asked",
     404: "there is no such model",
     408: "the images came too slowly",
     413: "too many bytes, pixels or images",
@@ -60,14 +61,14 @@ TOKEN = Security(
 HEADER_FIELDS = ("score", "p_value", "is_anomalous", "threshold")
 
 
-def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse, "description": ERRORS[status]} for status in statuses}
 
 
 @router.post(
     "/v1/models/{name}/score",
     response_model=ScoreResponse,
-    responses={200: {"content": {"image/png": BINARY}}, **_error_responses(*ERRORS)},
+    responses={200: {"content": {"image/png": BINARY}}, **error_responses(*ERRORS)},
     openapi_extra={"requestBody": BODY},
     dependencies=[TOKEN],
     summary="Score images",
@@ -93,13 +94,13 @@ async def score(
         with service.admission.request() as ticket:
             if _wants_picture(request):
                 (prediction,) = await _predictions(
-                    request, service, name, ticket, 1, map in (None, "overlay")
+                    request, service, name, predictor, ticket, 1, map in (None, "overlay")
                 )
                 return await service.in_thread(
                     partial(_as_picture, predictor, prediction, rate, map or "overlay")
                 )
             predictions = await _predictions(
-                request, service, name, ticket, service.settings.queue, map == "overlay"
+                request, service, name, predictor, ticket, service.settings.queue, map == "overlay"
             )
             responses = (
                 service.in_thread(partial(image_response, predictor, each, rate, map))
@@ -109,14 +110,19 @@ async def score(
                 model=name, max_false_alarms=rate, images=await asyncio.gather(*responses)
             )
     except RequestError as error:
-        if error.status != TOO_SLOW:  # who is not waited for again
-            await discard(request, service.settings.max_bytes)
+        await hear_out(request, service, error)
         raise
+
+
+async def hear_out(request: Request, service: Service, error: RequestError) -> None:
+    """Take what a refused client is still sending, unless it was too slow already."""
+    if error.status != TOO_SLOW:
+        await discard(request, service.settings.max_bytes)
 
 
 @router.get(
     "/v1/models",
-    responses=_error_responses(401, 503),
+    responses=error_responses(401, 503),
     dependencies=[TOKEN],
     summary="The models and what they promise",
 )
@@ -137,7 +143,7 @@ async def healthz() -> StateResponse:
     return StateResponse(status="alive")
 
 
-@router.get("/readyz", responses=_error_responses(503), summary="Can images be sent?")
+@router.get("/readyz", responses=error_responses(503), summary="Can images be sent?")
 async def readyz(request: Request) -> StateResponse:
     service: Service = request.app.state.service
     service.check_ready()
@@ -147,7 +153,7 @@ async def readyz(request: Request) -> StateResponse:
 @router.get(
     "/metrics",
     response_class=PlainTextResponse,
-    responses=_error_responses(401),
+    responses=error_responses(401),
     dependencies=[TOKEN],
     summary="Metrics for Prometheus",
 )
@@ -165,26 +171,31 @@ async def _predictions(
     request: Request,
     service: Service,
     model: str,
+    predictor: Predictor,
     ticket: Ticket,
     most: int,
     keep_images: bool,
 ) -> list[Prediction]:
-    """What the model says about the images of a request, which came in time, fit into the queue and
-    were scored in time.
-    """
-    uploads = await _in_time(
-        service,
-        receive(request, service.settings.max_bytes, service.settings.queue, ticket.receive),
-        TOO_SLOW,
-    )
+    """What the model says about the images of a request."""
+    uploads = await admitted_uploads(request, service, ticket)
     if len(uploads) > most:
         raise RequestError(
             422,
             f"an answer as image/png shows one image, and there are {len(uploads)}; accept "
             f"application/json",
         )
-    ticket.admit(len(uploads), await service.claimed_pixels(uploads))  # before any is decoded
-    return await _in_time(service, service.score(model, uploads, keep_images), 504)
+    return await in_time(service, service.score(model, predictor, uploads, keep_images), 504)
+
+
+async def admitted_uploads(request: Request, service: Service, ticket: Ticket) -> list[Upload]:
+    """The images of a request, which came in time and fit into the queue; none is decoded yet."""
+    uploads = await in_time(
+        service,
+        receive(request, service.settings.max_bytes, service.settings.queue, ticket.receive),
+        TOO_SLOW,
+    )
+    ticket.admit(len(uploads), await service.claimed_pixels(uploads))
+    return uploads
 
 
 def _as_picture(
@@ -198,7 +209,7 @@ def _as_picture(
     return Response(map_png(predictor, prediction, kind), media_type="image/png", headers=headers)
 
 
-async def _in_time(service: Service, work: Awaitable[Result], status: int) -> Result:
+async def in_time(service: Service, work: Awaitable[Result], status: int) -> Result:
     try:
         return await asyncio.wait_for(work, service.settings.timeout)
     except asyncio.TimeoutError:

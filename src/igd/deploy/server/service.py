@@ -38,8 +38,8 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.state: Literal["loading", "ready", "draining"] = "loading"
-        self.predictors: Mapping[str, Predictor] = {}
-        self.drift: dict[str, DriftMonitor] = {}  # of each model
+        self.predictors: Mapping[str, Predictor] = {}  # replaced, never changed
+        self.drift: Mapping[str, DriftMonitor] = {}  # of each model; replaced likewise
         self.metrics = ServerMetrics(waiting=lambda: self._scorer.waiting)
         self.admission = Admission(settings)
         self._scorer = Scorer(settings.batch, self.metrics.batch)
@@ -47,14 +47,23 @@ class Service:
 
     def open(self, predictors: Mapping[str, Predictor]) -> None:
         """Serve these models from now on."""
-        self.drift = {
-            name: DriftMonitor(predictor.calibration_) for name, predictor in predictors.items()
-        }
-        for name, drift in self.drift.items():
-            self.metrics.watched(name, drift)
-        self.predictors = predictors
+        for name, predictor in predictors.items():
+            self.put(name, predictor, DriftMonitor(predictor.calibration_))
         if self.state == "loading":
             self.state = "ready"
+
+    def put(self, name: str, predictor: Predictor, drift: DriftMonitor) -> None:
+        """Serve a model, in the place of one of this name: images that were taken for that one are
+        still scored by it. Any thread may call this.
+        """
+        self.drift = {**self.drift, name: drift}
+        self.predictors = {**self.predictors, name: predictor}
+        self.metrics.watched(name, drift)
+
+    def remove(self, name: str) -> None:
+        """Serve a model no longer; what was taken for it is still scored. Any thread may."""
+        self.predictors = {n: each for n, each in self.predictors.items() if n != name}
+        self.metrics.forget(name)
 
     def drain(self) -> None:
         """Refuse what is new and finish what was admitted."""
@@ -75,7 +84,9 @@ class Service:
         self.check_ready()
         if name not in self.predictors:
             raise RequestError(
-                404, f"there is no model '{name}'; there are: {', '.join(sorted(self.predictors))}"
+                404,
+                f"there is no model '{name}'; there are: "
+                f"{', '.join(sorted(self.predictors)) or 'none'}",
             )
         return self.predictors[name]
 
@@ -88,10 +99,11 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def score(
-        self, model: str, uploads: Sequence[Upload], keep_images: bool
+        self, model: str, predictor: Predictor, uploads: Sequence[Upload], keep_images: bool
     ) -> list[Prediction]:
-        """Decode and score images; all of them or, with the reason, none."""
-        predictor = self.predictors[model]
+        """Decode and score images; all of them or, with the reason, none. The model may be replaced
+        meanwhile: what a request began with answers it.
+        """
         preparing = (
             self.in_thread(partial(self._prepare, predictor, upload, keep_images))
             for upload in uploads
@@ -114,7 +126,9 @@ class Service:
 
     def _watch(self, model: str, predicted: Sequence[Prediction]) -> None:
         """Do these images look like those that calibrated the model? Said once, where not."""
-        drift = self.drift[model]
+        drift = self.drift.get(model)
+        if drift is None:  # removed meanwhile
+            return
         if sum(drift.update(each.score, each.is_anomalous) for each in predicted):
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             line = {"time": now, "model": model, "drift": drift.notice}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
+from igd.deploy.server.roles import Role, RoleToken
 from igd.errors import UserError
 
 SHORTEST_TOKEN = 16  # characters
@@ -15,7 +16,8 @@ PREFIX = re.compile(r"(/[A-Za-z0-9_-]+)+")
 class Settings:
     """The server's limits; every number has a flag of the same name."""
 
-    token: str | None = None  # that requests must carry; None: anyone who reaches the port may ask
+    token: str | None = None  # that opens everything; None: see `role_tokens`
+    role_tokens: tuple[RoleToken, ...] = ()  # each opens what its role may
     hosts: tuple[
         str, ...
     ] = ()  # names that requests may ask for, so that no web page can forge one; none: any
@@ -44,15 +46,24 @@ class Settings:
                 f"--path-prefix is {self.prefix!r}; give a path such as /inspect, of letters, "
                 f"digits, '-', '_' and '/', without one at its end"
             )
-        if self.token is not None and not (
-            self.token.isascii() and self.token.isprintable() and self.token
-        ):
-            raise UserError(
-                "the token must be visible ASCII characters on one line, as it travels in a header"
-            )
-        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
-            raise UserError(
-                f"the token has {len(self.token)} characters, and fewer than {SHORTEST_TOKEN} can "
-                f"be guessed; make one with: python -c 'import secrets; "
-                f"print(secrets.token_urlsafe())'"
-            )
+        for _, token in self.tokens:
+            _check_token(token)
+
+    @property
+    def tokens(self) -> tuple[RoleToken, ...]:
+        """All of them; none: anyone who reaches the port may ask."""
+        own = () if self.token is None else (RoleToken(Role.TRAIN, self.token),)
+        return (*own, *self.role_tokens)
+
+
+def _check_token(token: str) -> None:
+    if not (token.isascii() and token.isprintable() and token):
+        raise UserError(
+            "the token must be visible ASCII characters on one line, as it travels in a header"
+        )
+    if len(token) < SHORTEST_TOKEN:
+        raise UserError(
+            f"the token has {len(token)} characters, and fewer than {SHORTEST_TOKEN} can "
+            f"be guessed; make one with: python -c 'import secrets; "
+            f"print(secrets.token_urlsafe())'"
+        )

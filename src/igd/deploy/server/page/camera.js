@@ -1,10 +1,11 @@
-// A picture from the camera, as a file like any other.
+// A picture from the camera, as a file like any other; or, where the page asks for it, one after another.
 
 const element = (id) => document.getElementById(id);
 
-export async function openCamera(take) {
+export async function openCamera(take, takeLive) {
   const dialog = element("camera-dialog");
   const video = element("video");
+  const live = takeLive ? element("live") : null;
   element("camera-fault").textContent = "";
   element("shoot").disabled = true;
   element("shoot").onclick = async () => take(await shot(video));
@@ -13,6 +14,10 @@ export async function openCamera(take) {
     for (const track of video.srcObject?.getTracks() ?? []) track.stop();
     video.srcObject = null;
   };
+  if (live) {
+    live.checked = false;
+    live.onchange = () => live.checked && follow(video, live, takeLive);
+  }
   dialog.showModal();
   try {
     video.srcObject = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment", width: { ideal: 1920 } } });
@@ -21,6 +26,18 @@ export async function openCamera(take) {
     element("shoot").disabled = false;
   } catch (error) {
     element("camera-fault").textContent = `The camera can't be used (${error.message}).`;
+  }
+}
+
+// As fast as verdicts come: the next picture is taken when there is one for the last.
+async function follow(video, live, take) {
+  while (live.checked && video.srcObject) {
+    try {
+      await take(await shot(video));
+    } catch (error) {
+      live.checked = false;
+      element("camera-fault").textContent = error.message;
+    }
   }
 }
 

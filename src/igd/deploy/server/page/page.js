@@ -3,6 +3,7 @@
 import { openCamera } from "./camera.js";
 import { Card } from "./cards.js";
 import { models, onTokenNeeded, score } from "./server.js";
+import { askForToken } from "./token_dialog.js";
 import { isAnomalous, percent, ratesOf, sharePhrase, toCsv, wordOf } from "./verdicts.js";
 
 const MOST_CARDS = 24; // with pictures; the history goes on without them
@@ -166,26 +167,4 @@ function save() {
   link.download = "igd-history.csv";
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-let asked = null; // one question, however many requests wait for its answer
-
-function askForToken(fault) {
-  asked ??= new Promise((answer) => {
-    const dialog = element("token-dialog");
-    element("token-fault").textContent = fault;
-    dialog.addEventListener("cancel", (event) => event.preventDefault());
-    element("token-form").addEventListener(
-      "submit",
-      (event) => {
-        event.preventDefault();
-        dialog.close();
-        asked = null;
-        answer(element("token").value.trim());
-      },
-      { once: true },
-    );
-    dialog.showModal();
-  });
-  return asked;
 }

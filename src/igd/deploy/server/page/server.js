@@ -1,7 +1,8 @@
 // What the page asks of the server. A refusal is an Error whose message says why and what to do.
 
 const PATIENCE = 20; // times to send again while the server is busy
-let token = "";
+const KEPT = "igd-token"; // in this tab alone, until it is closed
+let token = sessionStorage.getItem(KEPT) ?? "";
 let askForToken = async () => "";
 
 export function onTokenNeeded(ask) {
@@ -19,16 +20,23 @@ export async function score(model, file, map) {
   return { ...(await answer.json()).images[0], name: file.name }; // forms write some signs of a name differently
 }
 
-async function ask(path, options = {}, refusals = 0) {
+// A JSON body, and a JSON answer.
+export async function send(method, path, body) {
+  const headers = { "Content-Type": "application/json" };
+  return (await ask(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })).json();
+}
+
+export async function ask(path, options = {}, refusals = 0) {
   let answer;
   try {
-    answer = await fetch(path, { ...options, headers: token ? { Authorization: `Bearer ${token}` } : {} });
+    answer = await fetch(path, { ...options, headers: { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) } });
   } catch {
     throw new Error("The server did not answer. Is it still running?");
   }
   if (answer.ok) return answer;
   if (answer.status === 401) {
     token = await askForToken(token ? "This is not the right token." : "");
+    sessionStorage.setItem(KEPT, token);
     return ask(path, options, refusals);
   }
   if ((answer.status === 429 || answer.status === 503) && refusals < PATIENCE) {
