@@ -47,7 +47,7 @@ from igd.method.interpolation import (
 from igd.method.objective import OBJECTIVES, Objective
 from igd.progress import TerminalProgress
 from igd.rng import generator
-from igd.scales.bank import whitening
+from igd.scales.bank import covariance, whitening
 from igd.scales.patch_features import log_peak, unit_features
 from igd.scales.recipes import FINE
 
@@ -192,7 +192,8 @@ def run(
     held_out, learnt = order.split([len(order) // HELD_OUT, len(order) - len(order) // HELD_OUT])
     training = patches_of(features.of(learnt)).flatten(0, 2)
     mean = training.mean(dim=0)
-    whitener = whitening((training - mean)[:: max(1, len(training) // 40_000)], RIDGE)
+    drawn = (training - mean)[:: max(1, len(training) // 40_000)]
+    whitener = whitening(covariance(drawn), RIDGE)
     shuffled = torch.randperm(len(training), generator=generator(seed, "patches"))
     white = ((training - mean) @ whitener)[shuffled]
     test = (patches_of(features.test) - mean) @ whitener

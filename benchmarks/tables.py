@@ -458,13 +458,41 @@ def tiles_table(result: dict[str, Any]) -> str:
     last = ("a mark's region, pixels", "false alarms", "scoring, CPU s an image")
     return table((*names, *found, *last), rows) + (
         "\nScratches are two pixels wide, marks twelve. *Found*: the image is an alarm, at a "
-        "promised rate of 5 %. *Located*: a region of the map lies at the defect.\n"
+        "promised rate of 5 %. *Located*: a region of the map lies at the defect. The machine was "
+        "busy: CPU time tells more. The scale `grain` was added, and the photograph enlarged, after "
+        "7 of 18 scratches were found on a denser wall without it.\n"
     )
 
 
 def tiled_settings(settings: dict[str, Any]) -> str:
     side = settings.get("image_size")
     return f"{side} x {side} pixels" if settings.get("tile") else "no tiles, 256 x 256 pixels"
+
+
+def updates_table(result: dict[str, Any]) -> str:
+    ways = list(next(iter(next(iter(result["updates"].values())).values())))
+    rows = []
+    for name, changes in result["updates"].items():
+        for change, found in changes.items():
+            for light in ("new", "former"):
+                each = [found[way][light] for way in ways]
+                rows.append(
+                    [
+                        name,
+                        change,
+                        light,
+                        *(
+                            f"{of['image_auroc']:.3f}, {of['miss_rate']:.0%}, "
+                            f"{of['false_alarm_rate']:.0%}"
+                            for of in each
+                        ),
+                    ]
+                )
+    said = (
+        "Image AUROC, misses, and false alarms where 5 % are promised, on test images under the "
+        "new light and under the former one. Nothing was chosen by these figures.\n"
+    )
+    return f"{table(('set', 'change', 'tested in', *ways), rows)}\n{said}"
 
 
 TABLES = {  # by the key that a result of each kind has
@@ -482,6 +510,7 @@ TABLES = {  # by the key that a result of each kind has
     "installations": installations_table,
     "means": detectors_table,
     "recalibrations": recalibrations_table,
+    "updates": updates_table,
     "torture": torture_table,
     "leave_one_out": choice_table,
     "hardships": hardships_table,

@@ -25,6 +25,7 @@ from igd.training.fitted import FittedState
 from igd.training.parameters import OWN, Parameters
 from igd.training.recalibrate import recalibrate
 from igd.training.resume import Controls
+from igd.training.update import update
 
 
 class IGD(Predictor, Parameters, BaseEstimator):
@@ -99,6 +100,27 @@ class IGD(Predictor, Parameters, BaseEstimator):
         self.check_ready()
         source = with_groups(as_source(X), groups, "groups")
         self.fitted_ = recalibrate(
+            self.fitted_, source, max_false_alarms, self.strict, progress or Progress()
+        )
+        if max_false_alarms is not None:
+            self.max_false_alarms = max_false_alarms
+        return self
+
+    def update(
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        max_false_alarms: float | None = None,
+        progress: Progress | None = None,
+    ) -> IGD:
+        """Learn from more normal images, without those before: moments of `position` and `whole`
+        become what they would be with all images, up to rounding, the patches of `bank`
+        approximately. The threshold is that of former and new calibration images together.
+        """
+        self.check_ready()
+        source = with_groups(as_source(X), groups, "groups")
+        self.fitted_ = update(
             self.fitted_, source, max_false_alarms, self.strict, progress or Progress()
         )
         if max_false_alarms is not None:

@@ -48,6 +48,8 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     source = f" of {info['source']}" if "source" in info else ""
     skipped = f", {len(info['skipped'])} left out" if info.get("skipped") else ""
     yield "learnt from", f"{info.get('images', 'unknown')} images{source}{skipped}"
+    for each in info.get("updates", []):
+        yield "", f"{each['made_at']}: {each['images']} more of {each['source']}"
     told = ("recipe", "objective", "seed", "backbone")
     yield "by", ", ".join(f"{name} {info[name]}" for name in told if name in info)
     if scales:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +20,7 @@ from igd.cli.common import (
     warnings_as_lines,
 )
 from igd.cli.image_arguments import check_order, image_paths
+from igd.cli.verdicts import Verdicts, made_from
 from igd.errors import UserError
 from igd.text import visible
 
@@ -39,7 +37,15 @@ def add(commands: Any) -> None:
         "images",
         type=Path,
         nargs="+",
-        help="image files, folders of them, quoted patterns, or - for paths on standard input",
+        help="image files, clips (.mp4 .mov .avi .mkv .webm), folders of them, quoted patterns, or "
+        "- for paths on standard input",
+    )
+    command.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of clips, score one in N frames (default: all of them)",
     )
     add_rate_flag(command)
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
@@ -90,12 +96,14 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--overwrite starts anew and --resume goes on; give one of them")
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    if options.every < 1:
+        raise UserError(f"--every {options.every}: give a number of frames, 1 or more")
     images = image_paths(options.images)
     check_order(options.model, images, "predict")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
     use_rate(options, predictor)
-    named = _named(images, options.out)
+    named = _named(images, options.out, options.every)
     if not options.out:
         return _predict(options, predictor, named)
     with locked(make_folder(options.out) / "scores", "writing to"):
@@ -103,58 +111,33 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
-    from igd.evaluation.results import Results, Tally, as_row, as_written
-    from igd.inference.drift import DriftMonitor
-    from igd.inference.mismatch import counted_lines
-    from igd.inference.predictor import Prediction, Timing
+    from igd.evaluation.results import Results, as_written
+    from igd.inference.predictor import Timing
 
-    drift = DriftMonitor(predictor.calibration_)
     paths, results, done = list(named), None, set[int]()
     if options.out:
-        model = hashlib.sha256(options.model.read_bytes()).hexdigest()
         results = Results(
             options.out,
             predictor,
             options.format,
             options.maps,
-            made_from={"model": model, "max_false_alarms": predictor.false_alarm_rate_},
+            made_from=made_from(options.model, predictor),
             resume=options.resume,
             overwrite=options.overwrite,
         )
         done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
-    tally = results.tally if results else Tally()
-    timing, started, differing = Timing(), time.perf_counter(), Counter[str]()
+    verdicts = Verdicts(
+        predictor, results, as_json=options.json, shown=not results, strict=options.strict
+    )
+    timing, started = Timing(), time.perf_counter()
     predictions = predictor.predictions(
         paths, progress=progress_of(options), timing=timing, keep_images=bool(results), skip=done
     )
     left = [path for n, path in enumerate(paths) if n not in done]
     for path, prediction in zip(left, predictions, strict=True):
-        if isinstance(prediction, UserError):
-            if options.strict:
-                raise prediction
-        else:
-            drift.update(prediction.score, prediction.is_anomalous)
-            differing.update(prediction.mismatches)
-            if options.strict and prediction.mismatches:
-                raise UserError(f"{path}: is {prediction.mismatches[0]} (--strict)")
-        row = as_row(str(path), prediction, predictor)
-        if results:
-            results.write(named[path], row, prediction)
-        else:
-            tally.add(row)
-        if options.json:
-            print(json.dumps(row), flush=True)
-        if not isinstance(prediction, Prediction):
-            print(f"igd: unreadable: {visible(prediction)}", file=sys.stderr)
-        elif not options.json and not results:
-            verdict = "ANOMALOUS" if prediction.is_anomalous else "normal"
-            print(
-                f"{verdict:<9}  score {prediction.score:.4f}  p {prediction.p_value:.4f}  "
-                f"{visible(path)}",
-                flush=True,
-            )
-    if drift.notice:
-        print(f"igd: {drift.notice}", file=sys.stderr)
+        verdicts.add(str(path), named[path], prediction)
+    if verdicts.drift.notice:
+        print(f"igd: {verdicts.drift.notice}", file=sys.stderr)
     if options.verbose:
         print(
             f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "
@@ -162,26 +145,25 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             f"decoding took {timing.decoding:.2f} s of threads beside it",
             file=sys.stderr,
         )
-    for line in counted_lines(differing, len(left)):
-        print(f"igd: {line}", file=sys.stderr)
+    tally = verdicts.tally
     if tally.unreadable == tally.images:
         raise UserError(f"none of the {tally.images} images could be read")
     if results and not options.json:
         print(f"{visible(options.out)}: scores.{options.format} and anomaly maps")
-    print(f"igd: {tally}", file=sys.stderr)
+    verdicts.close()
     return FAILED if tally.unreadable and not options.skip_unreadable else DONE
 
 
-def _named(given: Sequence[Path], out: Path | None) -> dict[Path, str]:
-    """The images of files and folders, without earlier results among them, each with the name of
-    its anomaly map: its path below the folder that holds all of them.
+def _named(given: Sequence[Path], out: Path | None, every: int) -> dict[Path, str]:
+    """The images of files and folders, one in `every` frames of clips, without earlier results
+    among them, each with the name of its anomaly map: its path below the folder that holds all.
     """
-    from igd.data.decoding import find_images
+    from igd.data.decoding import find_frames
 
     found = dict.fromkeys(
         path
         for each in given
-        for path in find_images(each)
+        for path in find_frames(each, every)
         if out is None or out.resolve() not in path.resolve().parents
     )
     folders = [(each if each.is_dir() else each.parent).resolve() for each in given]

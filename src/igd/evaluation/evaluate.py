@@ -16,7 +16,7 @@ from igd.errors import UserError
 from igd.evaluation.confidence import Groups, Interval, mistake_interval, ranking_intervals
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
 from igd.evaluation.summary import in_numbers
-from igd.inference.mismatch import counted_lines
+from igd.inference.mismatch import check_mismatch, counted_lines
 from igd.inference.predictor import Predictor
 from igd.progress import Progress
 
@@ -43,10 +43,14 @@ class Evaluation:
 
 
 def evaluate(
-    detector: Predictor, samples: list[Sample], progress: Progress | None = None
+    detector: Predictor,
+    samples: list[Sample],
+    progress: Progress | None = None,
+    strict: bool = False,
 ) -> Evaluation:
     """Score every test image once; metrics of localisation come from those whose mask is known.
-    Where samples have groups, intervals respect them.
+    Where samples have groups, intervals respect them. If `strict`, images that differ from those
+    that the detector learnt from are refused.
     """
     predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
     progress, source = progress or Progress(), as_source(samples)
@@ -56,6 +60,8 @@ def evaluate(
     ):
         if isinstance(prediction, UserError):
             raise prediction
+        if strict:
+            check_mismatch(sample.identifier, prediction.mismatches)
         differing.update(prediction.mismatches)
         predicted.append(
             ScoredSample(

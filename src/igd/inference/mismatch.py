@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from PIL import Image
 
 from igd.data.decoding import MODE, PAGES, TRANSPARENT
+from igd.errors import UserError
 
 ASPECT = 0.02  # by which the ratio of the sides may differ
 GREY_MODES = ("1", "L", "LA", "La", "F")
@@ -39,6 +40,12 @@ def mismatches(image: Image.Image, provenance: dict[str, Any]) -> tuple[str, ...
     if image.info.get(PAGES, 1) > 1:
         found.append(SEVERAL_PAGES)
     return tuple(found)
+
+
+def check_mismatch(name: str, found: tuple[str, ...]) -> None:
+    """Refuse an image that differs from those a model learnt from."""
+    if found:
+        raise UserError(f"{name}: is {found[0]} (--strict)")
 
 
 def counted_lines(found: Counter[str], images: int) -> list[str]:

@@ -103,7 +103,10 @@ PROVENANCE: dict[str, type | UnionType] = {
     "seconds": int | float,
     "skipped": list,
     "protocols": list,
+    "updates": list,
 }
+
+UPDATE = {"made_at": str, "made_by": str, "source": str, "images": int}
 
 
 def check_values(header: dict[str, Any]) -> None:
@@ -195,6 +198,10 @@ def check_provenance(described: Any) -> dict[str, Any]:
             raise ValueError(f"its provenance says that {name} is {_shown(value)}")
         if isinstance(value, int | float) and not 0 <= value <= LARGEST:
             raise ValueError(f"its provenance says that {name} is {_shown(value)}")
+    for each in described.get("updates", []):
+        told = isinstance(each, dict) and [each.get(name) for name in UPDATE]
+        if not told or [type(value) for value in told] != [*UPDATE.values()]:
+            raise ValueError(f"its provenance tells of an update as {_shown(each)}")
     return dict(described)
 
 

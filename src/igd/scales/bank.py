@@ -36,8 +36,30 @@ class BankScale(FeatureScale):
         maps = [features.maps[n] for n in self.settings.maps]
         for_whitening = drawn_patches(maps, WHITENED_ON, rng)
         self.mean = for_whitening.mean(dim=0)
-        self.whitener = whitening(for_whitening - self.mean, self.settings.ridge)
-        candidates = drawn_patches(maps, CHOSEN_FROM, rng)
+        self.whitener = whitening(covariance(for_whitening - self.mean), self.settings.ridge)
+        self._choose(drawn_patches(maps, CHOSEN_FROM, rng), rng)
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """The whitening is that of all patches together. The bank is chosen from the former one and
+        new patches: a coreset of a coreset, which covers what both covered.
+        """
+        maps = [features.maps[n] for n in self.settings.maps]
+        share = len(features) / (count + len(features))
+        coloured = torch.linalg.inv(self.whitener.double())  # white patches as they were
+        former = self.bank @ coloured.float() + self.mean
+        patches = drawn_patches(maps, WHITENED_ON, rng)
+        mean = patches.mean(dim=0)
+        shift = (mean - self.mean).double()
+        together = (
+            (1 - share) * without_ridge(coloured.T @ coloured, self.settings.ridge)
+            + share * covariance(patches - mean)
+            + share * (1 - share) * torch.outer(shift, shift)
+        )
+        self.mean = (self.mean.double() + share * shift).float()
+        self.whitener = whitening(together, self.settings.ridge)
+        self._choose(torch.cat([former, drawn_patches(maps, CHOSEN_FROM, rng)]), rng)
+
+    def _choose(self, candidates: Tensor, rng: torch.Generator) -> None:
         white = (candidates - self.mean) @ self.whitener
         self.bank = white[coreset(white, self.settings.patches, rng)].half().float()
 
@@ -84,16 +106,25 @@ class BankScale(FeatureScale):
             raise ValueError(f"a bank of {len(self.bank)} patches")
 
 
-def whitening(centred: Tensor, ridge: float) -> Tensor:
-    """A matrix (d, d) that makes these vectors (n, d) white, a ridge in units of their mean
+def covariance(centred: Tensor) -> Tensor:
+    """Of centred vectors (n, d): (d, d)."""
+    return (centred.T @ centred).double() / len(centred)
+
+
+def whitening(covariance: Tensor, ridge: float) -> Tensor:
+    """A matrix (d, d) that makes vectors of this covariance white, a ridge in units of their mean
     variance added: directions that hardly vary must not decide alone.
     """
-    covariance = (centred.T @ centred).double() / len(centred)
-    size = len(covariance)
-    covariance += ridge * covariance.diagonal().mean() * torch.eye(size, dtype=torch.float64)
-    variance, direction = torch.linalg.eigh(covariance)
+    added = ridge * covariance.diagonal().mean() * torch.eye(len(covariance), dtype=torch.float64)
+    variance, direction = torch.linalg.eigh(covariance + added)
     white: Tensor = (direction / variance.sqrt()).float()
     return white
+
+
+def without_ridge(ridged: Tensor, ridge: float) -> Tensor:
+    """The covariance that `whitening` added its ridge to."""
+    added = ridge / (1 + ridge) * ridged.diagonal().mean()
+    return ridged - added * torch.eye(len(ridged), dtype=torch.float64)
 
 
 def coreset(white: Tensor, count: int, rng: torch.Generator) -> Tensor:

@@ -71,6 +71,10 @@ class FeatureScale(Scale):
         """Learn from the features of all normal images."""
 
     @abstractmethod
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """Learn from more images, beside the `count` that were learnt from and are gone."""
+
+    @abstractmethod
     def distances(self, features: Features) -> list[Tensor]:
         """How far images are from normal ones, in each part: at each position (b, rows, columns),
         or as a whole (b,).

@@ -95,6 +95,10 @@ class Fusion:
         """
         return deviation if self.scalers is None else softsign(deviation, self.threshold)
 
+    def unbounded(self, score: Tensor) -> Tensor:
+        """The reverse of `bounded`."""
+        return score if self.scalers is None else inverse_softsign(score, self.threshold)
+
     def score(self, outputs: Sequence[ScaleOutput]) -> Tensor:
         """The score of each image: eq. 13, (b,)."""
         return self.bounded(self.deviation(outputs))
@@ -114,6 +118,12 @@ def softsign(deviation: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
     """
     excess = (deviation - threshold) / DEFAULT_THRESHOLD
     return 0.5 * (1 + excess / (1 + excess.abs()))
+
+
+def inverse_softsign(score: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
+    """The deviation that has a score."""
+    signed = 2 * score - 1
+    return threshold + DEFAULT_THRESHOLD * signed / (1 - signed.abs())
 
 
 def _centred(

@@ -45,10 +45,31 @@ class PositionScale(FeatureScale):
         """Learn from tiles at known places, of which each has means of its own, for each level
         (places, d, rows, columns). All places share how features vary around them.
         """
+        grids = [features.maps[level.maps[0]] for level in self.settings.levels]
+        levels = zip(self.settings.levels, grids, strict=True)
+        self._describe(features, [PositionMoments(_cell(*each)) for each in levels], means)
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Exact, but for the half precision in which descriptors are kept."""
+        former = [
+            PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors
+        ]
+        self._describe(features, former)
+
+    @property
+    def _shrinkage(self) -> tuple[float, float, float]:
         settings = self.settings
+        return settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
+
+    def _describe(
+        self,
+        features: Features,
+        started: list[PositionMoments],
+        means: list[Tensor] | None = None,
+    ) -> None:
+        """Descriptors of each level's moments and these images together."""
         self.descriptors = []
-        for number, level in enumerate(settings.levels):
-            moments = PositionMoments(_cell(level, features.maps[level.maps[0]]))
+        for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
             own = None if means is None else means[number]
             indices = torch.arange(len(features)) if features.places is None else features.places
             for some in zip(
@@ -58,9 +79,7 @@ class PositionScale(FeatureScale):
             ):
                 found = _level_features(list(some[1:]), level)
                 moments.update(found if own is None else found - own[some[0]])
-            described = moments.describe(
-                settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
-            )
+            described = moments.describe(*self._shrinkage)
             mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
             mean, whitener = (_halved(each) for each in (mean, described.whitener))

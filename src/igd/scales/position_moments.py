@@ -54,6 +54,35 @@ class PositionMoments:
         self.mean = torch.zeros((), dtype=torch.float64)  # (d, rows, columns)
         self.scatter = torch.zeros((), dtype=torch.float64)  # (cells, d, d)
 
+    @classmethod
+    def behind(
+        cls,
+        descriptor: PositionDescriptor,
+        count: int,
+        neighbour_shrinkage: float,
+        global_shrinkage: float,
+        ridge: float,
+    ) -> PositionMoments:
+        """The moments of `count` images that `describe` made a descriptor of, as exactly as its
+        numbers tell: what was shrunk is a mixture of all cells that can be solved for.
+        """
+        moments = cls(descriptor.cell)
+        _, rows, columns = descriptor.mean.shape
+        size = descriptor.whitener.shape[-1]
+        identity = torch.eye(size, dtype=torch.float64)
+        factor = torch.linalg.solve_triangular(
+            descriptor.whitener.double(), identity.expand_as(descriptor.whitener), upper=False
+        )
+        shares = _shares(
+            rows // moments.cell, columns // moments.cell, neighbour_shrinkage, global_shrinkage
+        )
+        ridged = torch.linalg.solve(shares, (factor @ factor.mT).flatten(1)).view_as(factor)
+        # Of the ridge, which was added in units of the mean variance without it.
+        variance = ridged.diagonal(dim1=1, dim2=2).mean() / (1 + ridge)
+        moments.count, moments.mean = count, descriptor.mean.double()
+        moments.scatter = (ridged - ridge * variance * identity) * (count * moments.cell**2)
+        return moments
+
     def update(self, features: Tensor) -> None:
         """Take in the features of a batch, (b, d, rows, columns)."""
         own, total = len(features), self.count + len(features)
@@ -138,6 +167,15 @@ def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     whitener = torch.zeros(cells, size, size)
     whitener[:, row, column] = packed.float()
     return PositionDescriptor(features_last(mean.float()), whitener)
+
+
+def _shares(rows: int, columns: int, neighbour_shrinkage: float, global_shrinkage: float) -> Tensor:
+    """How much of each cell's covariance is in each cell's shrunk one: (cells, cells)."""
+    cells = rows * columns
+    alone = torch.eye(cells, dtype=torch.float64)
+    around = F.avg_pool2d(alone.view(cells, 1, rows, columns), 3, 1, 1, count_include_pad=False)
+    near = (1 - neighbour_shrinkage) * alone + neighbour_shrinkage * around.view(cells, cells).T
+    return (1 - global_shrinkage) * near + global_shrinkage / cells
 
 
 def _triangle(size: int) -> tuple[Tensor, Tensor]:

@@ -106,16 +106,24 @@ def calibrate(
 
     The paper's plain sum stays as it is: its threshold is whatever the held-out images say.
     """
+    deviations, peaks, levels = measured(batches, fusion)
+    if fusion.scalers is not None:
+        fusion = fusion.at_threshold(threshold(deviations, rate))
+    scores = fusion.bounded(deviations).numpy()
+    return fusion, Calibration(scores, peaks.numpy(), levels.mean().item(), rate)
+
+
+def measured(batches: Iterable[list[ScaleOutput]], fusion: Fusion) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each image, how far it deviates, the highest value of its map, and the value that most of
+    its map lies below: (n,) each.
+    """
     deviations, peaks, levels = RowBuffer(), RowBuffer(), RowBuffer()
     for outputs in batches:
         anomaly_map = fusion.map(outputs).flatten(1)
         deviations.add(fusion.deviation(outputs))
         peaks.add(anomaly_map.amax(dim=1))
         levels.add(anomaly_map.quantile(CALM, dim=1))
-    if fusion.scalers is not None:
-        fusion = fusion.at_threshold(threshold(deviations.all, rate))
-    scores = fusion.bounded(deviations.all).numpy()
-    return fusion, Calibration(scores, peaks.all.numpy(), levels.all.mean().item(), rate)
+    return deviations.all, peaks.all, levels.all
 
 
 def are_odd(scores: Tensor) -> Tensor:

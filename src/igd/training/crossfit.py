@@ -24,6 +24,7 @@ FOLDS = 5
 AT_ONCE = 16  # images measured together
 
 Distances = list[list[Tensor]]  # of each scale, of each of its parts, of all images
+Teach = Callable[[Sequence[FeatureScale], Features, int], None]
 
 
 def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
@@ -48,6 +49,7 @@ def cross_fit(
     seed: int,
     progress: Progress,
     groups: Tensor | None = None,
+    teach: Teach = learn,
 ) -> Distances:
     """Distances of every image to what scales learnt from the images of the other folds. Images of
     one group, by its number, are in one fold.
@@ -60,7 +62,7 @@ def cross_fit(
         others = torch.ones(count, dtype=torch.bool)
         others[held_out] = False
         scales = fresh()
-        learn(scales, features[others], seed)
+        teach(scales, features[others], seed)
         measured.append(distances_of(scales, features[held_out]))
     back = torch.cat(folds).argsort()
     return [

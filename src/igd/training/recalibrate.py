@@ -78,7 +78,13 @@ def recalibrate(
     check_scores(calibration.scores)
     names = [images.names[number] for number in split.calibration]
     warned = name_odd_ones(calibration, names, "", progress)
-    warned += _say_if_learnt_from(before, fitted.calibration, source, progress)
+    warned += say_if_learnt_from(
+        before,
+        fitted.calibration,
+        f"{source.described}: scores far lower than the images that calibrated the model before; "
+        f"if it learnt from these, the threshold is too low now: calibrate on others",
+        progress,
+    )
     examples, places = examples_of(images, split.calibration)
     renewed = replace(
         fitted,
@@ -165,17 +171,15 @@ def described_calibration(source: Source) -> dict[str, Any]:
     }
 
 
-def _say_if_learnt_from(
-    scores: NDArray[np.floating], former: Calibration, source: Source, progress: Progress
+def say_if_learnt_from(
+    scores: NDArray[np.floating], former: Calibration, message: str, progress: Progress
 ) -> list[str]:
-    """A model knows the images it learnt from: they score too low to set a threshold."""
+    """A model knows the images it learnt from: they score too low to set a threshold, and must not
+    count twice. Returns what was said.
+    """
     mean, new, old = float(former.p_values(scores).mean()), len(scores), len(former.scores)
     deviation = math.sqrt((new + old + 1) / (12 * new * old))  # Mann and Whitney's
     if mean < SUSPICIOUS or mean - 0.5 < SURE * deviation:
         return []
-    said = (
-        f"{source.described}: scores far lower than the images that calibrated the model before; "
-        f"if it learnt from these, the threshold is too low now: calibrate on others"
-    )
-    progress.say(said)
-    return [said]
+    progress.say(message)
+    return [message]
