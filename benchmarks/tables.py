@@ -459,8 +459,8 @@ def tiles_table(result: dict[str, Any]) -> str:
     return table((*names, *found, *last), rows) + (
         "\nScratches are two pixels wide, marks twelve. *Found*: the image is an alarm, at a "
         "promised rate of 5 %. *Located*: a region of the map lies at the defect. The machine was "
-        "busy: CPU time tells more. The scale `grain` was added, and the photograph enlarged, after "
-        "7 of 18 scratches were found on a denser wall without it.\n"
+        "busy: CPU time tells more. The scale `grain` was added, and the photograph enlarged, "
+        "after 7 of 18 scratches were found on a denser wall without it.\n"
     )
 
 
