@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +20,13 @@ from igd.cli.common import (
     use_rate,
     warnings_as_lines,
 )
-from igd.cli.image_arguments import check_order, image_paths
+from igd.cli.engine_flags import RAY, add_engine_flags, check_engine
+from igd.cli.image_arguments import Place, check_order, image_paths, named_images, place
 from igd.errors import UserError
 from igd.text import visible
 
 if TYPE_CHECKING:
+    from igd.evaluation.results import Tally
     from igd.inference.predictor import Predictor
 
 
@@ -37,17 +37,18 @@ def add(commands: Any) -> None:
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument(
         "images",
-        type=Path,
+        type=place,
         nargs="+",
-        help="image files, folders of them, quoted patterns, or - for paths on standard input",
+        help="image files, folders of them, quoted patterns, addresses such as s3://bucket/parts, "
+        "or - for a list on standard input",
     )
     add_rate_flag(command)
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
     command.add_argument(
         "--format",
-        choices=("csv", "jsonl"),
-        default="csv",
-        help="of the scores in that folder: scores.csv or scores.jsonl",
+        choices=("csv", "jsonl", "parquet"),
+        help="of the scores in that folder: csv (default) or jsonl; with --engine ray, in shards: "
+        "jsonl (default) or parquet",
     )
     command.add_argument(
         "--maps",
@@ -78,6 +79,7 @@ def add(commands: Any) -> None:
         help="stop at the first image that can't be read, differs in colour mode, size or aspect "
         "ratio from those the model learnt from, is transparent or has further pages",
     )
+    add_engine_flags(command)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -90,34 +92,57 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--overwrite starts anew and --resume goes on; give one of them")
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    check_engine(options)
+    _check_format(options)
     images = image_paths(options.images)
     check_order(options.model, images, "predict")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
     use_rate(options, predictor)
-    named = _named(images, options.out)
+    named = named_images(images, options.out)
     if not options.out:
         return _predict(options, predictor, named)
     with locked(make_folder(options.out) / "scores", "writing to"):
+        if options.engine == RAY:
+            from igd.cli.predict_shards import predict_shards
+
+            return predict_shards(options, predictor, [str(path) for path in named])
         return _predict(options, predictor, named)
 
 
-def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
+def _check_format(options: argparse.Namespace) -> None:
+    """Which tables and maps an engine writes."""
+    if options.engine != RAY:
+        options.format = options.format or "csv"
+        if options.format == "parquet":
+            raise UserError("--format parquet is written in shards; add --engine ray")
+        return
+    options.format = options.format or "jsonl"
+    if not options.out:
+        raise UserError("--engine ray writes scores in shards; add --out FOLDER")
+    if options.maps:
+        raise UserError(
+            f"--maps {options.maps} is not for --engine ray, which writes scores alone; predict "
+            f"the images whose maps matter without it"
+        )
+    if options.format == "csv":
+        raise UserError("--engine ray writes shards of jsonl or parquet, not csv")
+
+
+def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Place, str]) -> int:
     from igd.evaluation.results import Results, Tally, as_row, as_written
     from igd.inference.drift import DriftMonitor
-    from igd.inference.mismatch import counted_lines
     from igd.inference.predictor import Prediction, Timing
 
     drift = DriftMonitor(predictor.calibration_)
     paths, results, done = list(named), None, set[int]()
     if options.out:
-        model = hashlib.sha256(options.model.read_bytes()).hexdigest()
         results = Results(
             options.out,
             predictor,
             options.format,
             options.maps,
-            made_from={"model": model, "max_false_alarms": predictor.false_alarm_rate_},
+            made_from=origin_of(options, predictor),
             resume=options.resume,
             overwrite=options.overwrite,
         )
@@ -162,33 +187,31 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
             f"decoding took {timing.decoding:.2f} s of threads beside it",
             file=sys.stderr,
         )
-    for line in counted_lines(differing, len(left)):
+    written = f"scores.{options.format} and anomaly maps" if results else None
+    return conclude(options, tally, differing, len(left), written)
+
+
+def origin_of(options: argparse.Namespace, predictor: Predictor) -> dict[str, Any]:
+    """What scores come from: those of another model or rate don't belong beside them."""
+    model = hashlib.sha256(options.model.read_bytes()).hexdigest()
+    return {"model": model, "max_false_alarms": predictor.false_alarm_rate_}
+
+
+def conclude(
+    options: argparse.Namespace,
+    tally: Tally,
+    differing: Counter[str],
+    scored: int,
+    written: str | None,
+) -> int:
+    """Say what became of the images, and what was written; the exit code."""
+    from igd.inference.mismatch import counted_lines
+
+    for line in counted_lines(differing, scored):
         print(f"igd: {line}", file=sys.stderr)
     if tally.unreadable == tally.images:
         raise UserError(f"none of the {tally.images} images could be read")
-    if results and not options.json:
-        print(f"{visible(options.out)}: scores.{options.format} and anomaly maps")
+    if written and not options.json:
+        print(f"{visible(options.out)}: {written}")
     print(f"igd: {tally}", file=sys.stderr)
     return FAILED if tally.unreadable and not options.skip_unreadable else DONE
-
-
-def _named(given: Sequence[Path], out: Path | None) -> dict[Path, str]:
-    """The images of files and folders, without earlier results among them, each with the name of
-    its anomaly map: its path below the folder that holds all of them.
-    """
-    from igd.data.decoding import find_images
-
-    found = dict.fromkeys(
-        path
-        for each in given
-        for path in find_images(each)
-        if out is None or out.resolve() not in path.resolve().parents
-    )
-    folders = [(each if each.is_dir() else each.parent).resolve() for each in given]
-    try:
-        common = Path(os.path.commonpath(folders))
-    except ValueError:  # on several drives
-        common = Path("/")
-    # A link keeps its own name: several may lead to one image.
-    names = (os.path.relpath(path.parent.resolve() / path.name, common) for path in found)
-    return dict(zip(found, names, strict=True))

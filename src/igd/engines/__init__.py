@@ -1,0 +1,6 @@
+"""Work for several machines, on engines that exist: Ray.
+
+cluster  a Ray cluster, on this machine or elsewhere
+shards   scores in files that count when the manifest has them
+scoring  images through workers that load a model once
+"""
