@@ -22,12 +22,16 @@ from igd.cli.common import (
 )
 from igd.cli.engine_flags import RAY, add_engine_flags, check_engine
 from igd.cli.image_arguments import Place, check_order, image_paths, named_images, place
+from igd.cpu import threads
 from igd.errors import UserError
 from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.evaluation.results import Tally
     from igd.inference.predictor import Predictor
+
+
+MANY = 64  # images, from which on it matters more how many are scored than how soon each is
 
 
 def add(commands: Any) -> None:
@@ -96,10 +100,10 @@ def run(options: argparse.Namespace) -> int:
     _check_format(options)
     images = image_paths(options.images)
     check_order(options.model, images, "predict")
-    with warnings_as_lines():
-        predictor = load_predictor(options.model)
-    use_rate(options, predictor)
     named = named_images(images, options.out)
+    with warnings_as_lines():
+        predictor = load_predictor(options.model, threads() if len(named) >= MANY else 1)
+    use_rate(options, predictor)
     if not options.out:
         return _predict(options, predictor, named)
     with locked(make_folder(options.out) / "scores", "writing to"):
@@ -184,7 +188,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Plac
         print(
             f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "
             f"{timing.model:.2f} s in the model; "
-            f"decoding took {timing.decoding:.2f} s of threads beside it",
+            f"decoding took {timing.decoding:.2f} s; both summed over threads",
             file=sys.stderr,
         )
     written = f"scores.{options.format} and anomaly maps" if results else None
