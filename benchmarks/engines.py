@@ -150,10 +150,9 @@ def _on_ray(
     warm = [Shard(number, names[:size]) for number in range(workers)]
     cut = range(0, len(names), size)
     shards = [Shard(workers + n, names[each : each + size]) for n, each in enumerate(cut)]
-    started, counted = 0.0, 0
-    rate = predictor.false_alarm_rate_
-    for scored in score_shards(model, rate, [*warm, *shards], workers):
-        counted += 1
+    started, rate = 0.0, predictor.false_alarm_rate_
+    every = score_shards(model, rate, [*warm, *shards], workers)
+    for counted, scored in enumerate(every, start=1):
         if counted == workers:
             started = time.perf_counter()
         process = int(scored.worker.rpartition(":")[2])
