@@ -58,7 +58,8 @@ detector.fit(np.load(images), checkpoint=target + ".checkpoint", resume=how == "
 if fabric is None or fabric.global_rank == 0:
     (scale,) = detector.fitted_.scales
     scores = torch.as_tensor(detector.calibration_.scores)
-    save_file({**scale.tensors(), "scores": scores}, target)
+    learnt = {name: value.contiguous() for name, value in scale.tensors().items()}
+    save_file({**learnt, "scores": scores}, target)
 """
 
 
