@@ -29,6 +29,7 @@ from set_features import SetFeatures, data_arguments, features_of, find_sets
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
+from igd.backbones.features import Features
 from igd.files import write_text
 from igd.inference.conformal import threshold
 from igd.progress import Progress, TerminalProgress
@@ -112,10 +113,11 @@ def parts_of(features: SetFeatures, seed: int, kept: Path) -> dict[str, Tensor]:
 def parts_from(features: SetFeatures, seed: int) -> dict[str, Tensor]:
     """The same, computed."""
     fitted = scales()
-    learn(fitted, features.training, seed)
+    learning = Features(features.training, None)
+    learn(fitted, learning, seed)
     measured = {
-        "training": cross_fit(scales, features.training, seed, Progress()),
-        "test": distances_of(fitted, features.test),
+        "training": cross_fit(scales, learning, seed, Progress()),
+        "test": distances_of(fitted, Features(features.test, None)),
     }
     return {
         f"{split} {name} {top}": _log_part(distance, top).contiguous()

@@ -7,9 +7,13 @@ python benchmarks/feature_space.py --data ../shared/data/mvtec256 ../shared/data
 Patches are the fine level's features, each block of unit length, pooled over 3x3 positions, white.
 The auto-encoder is an MLP, l_r is the cosine distance and the mean absolute error of features (MSE
 for the ablation of that name), l_h the Gaussian anomaly of latents, the critic an MLP on decoded
-patches; weights are the paper's. The map of an image is l_r of its patches, or l_h, or the paper's
-sum of both. One run a set, objective and seed, scored at several numbers of steps; runs that are
-done are kept beside the features, so that a stopped measurement goes on where it was.
+patches; weights are the paper's, or l_h's pull on the latents is limited ('balanced'), as `fast`
+does it. The map of an image is l_r of its patches, or l_h, or the paper's sum of both.
+
+A fifth of the training images is held out and scales the reading, so that it can join the readings
+of the default in their soft maximum: 'fused' is what the default becomes with it. One run a set,
+objective and seed, scored at several numbers of steps; runs that are done are kept beside the
+features, so that a stopped measurement goes on where it was.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from choice import READINGS, RULES, SCALINGS, THE_DEFAULT, parts_of
 from conditions import conditions
 from hardship import CONDITIONS, drawn, kept_run
 from set_features import SetFeatures, data_arguments, features_of, find_sets
@@ -29,6 +34,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
 from igd.files import write_text
+from igd.method.balance import share_latent
 from igd.method.gaussian import GaussianDescriptor, LatentMoments, anomaly
 from igd.method.interpolation import (
     critic_loss,
@@ -41,7 +47,7 @@ from igd.method.interpolation import (
 from igd.method.objective import OBJECTIVES, Objective
 from igd.progress import TerminalProgress
 from igd.rng import generator
-from igd.scales.bank import whitening
+from igd.scales.bank import covariance, whitening
 from igd.scales.patch_features import log_peak, unit_features
 from igd.scales.recipes import FINE
 
@@ -52,7 +58,19 @@ E_STEP_EVERY = 100  # steps, and over so many patches:
 E_STEP_ON = 16_384
 TOP = 3
 SCORED_AT = (700, 2100)  # steps: about 10 and 30 s of a plain auto-encoder on one thread
-ABLATION = ("mse", "rec", "rec+gac", "igd")
+ABLATION = ("mse", "rec", "rec+gac", "igd", "rec+gac balanced", "igd balanced")
+FIGURES = ("l_r", "l_h", "sum", "default", *(f"fused with {t}" for t in ("l_r", "l_h", "sum")))
+PAIRS = (
+    ("rec", "mse"),
+    ("rec+gac", "rec"),
+    ("igd", "rec+gac"),
+    ("igd", "mse"),
+    ("rec+gac balanced", "rec"),
+    ("igd balanced", "rec+gac balanced"),
+    ("igd balanced", "mse"),
+)
+BALANCE = 0.3  # of `fast`: l_h's largest pull, at the end, in units of the constraints'
+HELD_OUT = 5  # one image in so many scales the reading
 
 
 class Networks(NamedTuple):
@@ -84,7 +102,9 @@ def error(patch: Tensor, reconstruction: Tensor, objective: Objective) -> Tensor
     return (1 - objective.rho) * cosine + objective.rho * absolute
 
 
-def train(patches: Tensor, objective: Objective, seed: int) -> Iterator[tuple[int, Networks, Any]]:
+def train(
+    patches: Tensor, objective: Objective, balanced: bool, seed: int
+) -> Iterator[tuple[int, Networks, Any]]:
     """The networks after each number of steps at which they are scored, with omega."""
     torch.manual_seed(seed)
     nets, rng = networks(patches.shape[1]), generator(seed, "feature space")
@@ -96,7 +116,8 @@ def train(patches: Tensor, objective: Objective, seed: int) -> Iterator[tuple[in
         if objective.classifier and step % E_STEP_EVERY == 0:
             omega = e_step(nets.encoder, patches, objective)
         batch = patches[torch.randint(len(patches), (BATCH,), generator=rng)]
-        loss, for_critic = losses(nets, batch, omega, objective, rng)
+        limit = BALANCE * step / max(SCORED_AT) if balanced else None
+        loss, for_critic = losses(nets, batch, omega, objective, limit, rng)
         optimizer.zero_grad()
         loss.backward(inputs=weights, retain_graph=for_critic is not None)
         optimizer.step()
@@ -123,14 +144,15 @@ def losses(
     batch: Tensor,
     omega: GaussianDescriptor | None,
     objective: Objective,
+    limit: float | None,
     rng: torch.Generator,
 ) -> tuple[Tensor, Tensor | None]:
     """What the auto-encoder and the critic go down: eq. 7."""
-    latent = nets.encoder(batch)
+    latent, for_classifier = share_latent(nets.encoder(batch), limit)
     reconstruction = nets.decoder(latent)
     loss = objective.reconstruction_weight * error(batch, reconstruction, objective).mean()
     if omega is not None:
-        loss = loss + anomaly(latent, omega.mean, omega.variance).mean()
+        loss = loss + anomaly(for_classifier, omega.mean, omega.variance).mean()
     if not objective.interpolation:
         return loss, None
     alpha, zeta = draw_alpha(len(batch), rng), draw_zeta(len(batch), rng)
@@ -159,24 +181,54 @@ def scores(
     return {name: torch.cat(each) for name, each in terms.items()}
 
 
-def run(features: SetFeatures, objective: Objective, seed: int) -> list[dict[str, Any]]:
-    """One training, scored now and then."""
-    training = patches_of(features.training).flatten(0, 2)
+def run(
+    features: SetFeatures, name: str, seed: int, default: dict[str, Tensor] | None
+) -> list[dict[str, Any]]:
+    """One training, scored now and then; `default` has the readings of the default, to be fused
+    with.
+    """
+    objective = OBJECTIVES[name.removesuffix(" balanced")]
+    order = torch.randperm(len(features.training[0]), generator=generator(seed, "hold out"))
+    held_out, learnt = order.split([len(order) // HELD_OUT, len(order) - len(order) // HELD_OUT])
+    training = patches_of(features.of(learnt)).flatten(0, 2)
     mean = training.mean(dim=0)
-    whitener = whitening((training - mean)[:: max(1, len(training) // 40_000)], RIDGE)
+    drawn = (training - mean)[:: max(1, len(training) // 40_000)]
+    whitener = whitening(covariance(drawn), RIDGE)
     shuffled = torch.randperm(len(training), generator=generator(seed, "patches"))
     white = ((training - mean) @ whitener)[shuffled]
     test = (patches_of(features.test) - mean) @ whitener
+    scaling = (patches_of(features.of(held_out)) - mean) @ whitener
     results, started = [], time.process_time()
-    for steps, nets, omega in train(white, objective, seed):
+    for steps, nets, omega in train(white, objective, name.endswith("balanced"), seed):
         seconds = time.process_time() - started
-        figures = {
-            name: round(float(roc_auc_score(features.labels, each)), 4)
-            for name, each in scores(nets, omega, test, objective).items()
-        }
+        of_test = scores(nets, omega, test, objective)
+        figures = {term: auroc(features, each) for term, each in of_test.items()}
+        if default:
+            of_normal = scores(nets, omega, scaling, objective)
+            figures["default"] = auroc(features, together(default))
+            figures |= {
+                f"fused with {term}": auroc(features, together(default, (of_normal[term], each)))
+                for term, each in of_test.items()
+            }
         results.append({"steps": steps, "cpu_seconds": round(seconds, 1), **figures})
         started += time.process_time() - started - seconds  # scoring does not count
     return results
+
+
+def auroc(features: SetFeatures, values: Tensor) -> float:
+    return round(float(roc_auc_score(features.labels, values)), 4)
+
+
+def together(default: dict[str, Tensor], *others: tuple[Tensor, Tensor]) -> Tensor:
+    """The default's soft maximum over its readings and others, each of normal and of test images:
+    of the test images.
+    """
+    scaling = SCALINGS[THE_DEFAULT.scaling]
+    readings = [
+        (default[f"training {name} {TOP}"], default[f"test {name} {TOP}"]) for name in READINGS
+    ]
+    scaled = [scaling(normal)(test) for normal, test in (*readings, *others)]
+    return RULES[THE_DEFAULT.rule](torch.stack(scaled))
 
 
 def interval(differences: list[float], seed: int = 0) -> list[float]:
@@ -201,8 +253,11 @@ def main() -> None:
     for path, seed, name in TerminalProgress().track(asked, len(asked), "training"):
         file = kept_run(options.kept, path.name, f"{name}-{max(SCORED_AT)}", seed, condition)
         if not file.exists():
-            features, _ = drawn(features_of(path, options.kept), condition, seed)
-            write_text(file, json.dumps(run(features, OBJECTIVES[name], seed)))
+            everything = features_of(path, options.kept)
+            whole = condition == CONDITIONS[0]
+            default = parts_of(everything, seed, options.kept) if whole else None
+            features, _ = drawn(everything, condition, seed)
+            write_text(file, json.dumps(run(features, name, seed, default)))
         runs += [
             {"set": path.name, "seed": seed, "objective": name, **each}
             for each in json.loads(file.read_text())
@@ -223,30 +278,39 @@ def main() -> None:
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Means over sets, and each objective's difference to the one before, with its interval."""
+    """Means over sets of every figure, what each term adds to l_r, and what the reading adds to the
+    default, each with its interval.
+    """
     told: dict[str, Any] = {}
     for steps in SCORED_AT:
-        by_objective: dict[str, dict[str, float]] = {}
+        means: dict[str, dict[str, float]] = {}
+        differences: dict[str, Any] = {}
         for name in ABLATION:
-            chosen = [each for each in runs if (each["objective"], each["steps"]) == (name, steps)]
-            by_objective[name] = {
-                key: float(np.mean([each["l_r"] for each in chosen if each["set"] == key]))
-                for key in sorted({each["set"] for each in chosen})
-            }
-        pairs = [("rec", "mse"), ("rec+gac", "rec"), ("igd", "rec+gac"), ("igd", "mse")]
-        told[f"{steps} steps, l_r"] = {
-            "means": {
-                name: round(float(np.mean(list(each.values()))), 4)
-                for name, each in by_objective.items()
-                if each
-            },
-            "differences": {
-                f"{one} - {other}": _difference(by_objective[one], by_objective[other])
-                for one, other in pairs
-                if by_objective[one] and by_objective[other]
-            },
-        }
+            of_name = [each for each in runs if (each["objective"], each["steps"]) == (name, steps)]
+            for term in sorted({key for each in of_name for key in each} & set(FIGURES)):
+                by_set = _by_set(of_name, term)
+                means.setdefault(name, {})[term] = round(float(np.mean(list(by_set.values()))), 4)
+                if term.startswith("fused"):
+                    compared = _difference(by_set, _by_set(of_name, "default"))
+                    differences[f"{name}, {term} - default"] = compared
+        for one, other in PAIRS:
+            if one in means and other in means:
+                pair = (
+                    _by_set([each for each in runs if (each["objective"], each["steps"]) == key],
+                            "l_r")
+                    for key in ((one, steps), (other, steps))
+                )  # fmt: skip
+                differences[f"{one} - {other}, l_r"] = _difference(*pair)
+        told[f"{steps} steps"] = {"means": means, "differences": differences}
     return told
+
+
+def _by_set(runs: list[dict[str, Any]], term: str) -> dict[str, float]:
+    """The mean over seeds of a figure on each set."""
+    return {
+        name: float(np.mean([each[term] for each in runs if each["set"] == name]))
+        for name in sorted({each["set"] for each in runs})
+    }
 
 
 def _difference(one: dict[str, float], other: dict[str, float]) -> dict[str, Any]:

@@ -72,10 +72,19 @@ def hardships_table(result: dict[str, Any]) -> str:
 
 
 def ablation_table(result: dict[str, Any]) -> str:
-    """Means of each objective, and what each term adds, with its interval over data sets."""
+    """Means of each objective, what each term adds, and what the reading adds to the default, with
+    intervals over data sets.
+    """
     parts = []
     for what, found in result["ablation"].items():
-        means = ", ".join(f"{name} {value:.3f}" for name, value in found["means"].items())
+        names = list(dict.fromkeys(key for each in found["means"].values() for key in each))
+        means = table(
+            ("objective", *names),
+            [
+                (name, *(f"{each[key]:.3f}" if key in each else "-" for key in names))
+                for name, each in found["means"].items()
+            ],
+        )
         rows = [
             (
                 name,
@@ -86,5 +95,5 @@ def ablation_table(result: dict[str, Any]) -> str:
             for name, row in found["differences"].items()
         ]
         head = ("difference", "mean", "95 % interval", "sets better")
-        parts.append(f"{what}: {means}.\n\n{table(head, rows)}")
+        parts.append(f"After {what}:\n\n{means}\n{table(head, rows)}")
     return "\n".join(parts)

@@ -32,8 +32,9 @@ import numpy as np
 from conditions import conditions
 from PIL import Image
 
+from igd.data.geometry import stack
 from igd.deploy.loading import load_predictor
-from igd.inference.predictor import Predictor, stack
+from igd.inference.predictor import Predictor
 
 LONGEST = 1200  # seconds in all; then the server is ended, whatever it does
 WARM_UP = 20  # requests before anything is measured

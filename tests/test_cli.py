@@ -15,8 +15,16 @@ from PIL import Image
 from igd import IGD
 from igd.cli import main
 
-QUICK = ["--steps", "3", "--width", "4", "--quiet"]
-SCRATCH = [*QUICK, "--pretrain", "scratch"]  # where features would only take time
+QUICK = ["--quiet"]
+SCRATCH = [
+    "--steps",
+    "3",
+    "--width",
+    "4",
+    "--quiet",
+    "--pretrain",
+    "scratch",
+]  # where features would only take time
 
 
 @pytest.fixture
@@ -32,9 +40,9 @@ def test_train_predict_evaluate(
     assert main(["train", str(category), "-o", str(model), *QUICK, "--json"]) == 0
     trained = json.loads(capsys.readouterr().out)
     assert (trained["images"], trained["calibration_images"], trained["measuring_images"]) == (
-        48,
-        9,
-        3,
+        60,
+        60,
+        0,
     )
     assert (trained["recipe"], trained["seed"], trained["backbone"]) == (
         "fast",
@@ -108,8 +116,8 @@ def truncated(path: Path) -> None:
         ),
         (lambda folder: Image.new("RGB", (90, 40)).save(folder / "odd.png"), "different sizes"),
         (
-            lambda folder: write_images(folder, stripes(8, side=12)),
-            "fewer than the similarity window allows",
+            lambda folder: write_images(folder, stripes(8, side=6)),
+            "fewer than the model can read",
         ),
     ],
 )
@@ -241,7 +249,7 @@ def test_interrupt_loses_nothing(tmp_path: Path) -> None:
     --resume ends at the very same model.
     """
     folder = write_images(tmp_path / "good", stripes(12))
-    command = ["train", str(folder), "--steps", "10", "--width", "4", "-o"]
+    command = ["train", str(folder), "--scales", "global", "--steps", "10", "--width", "4", "-o"]
     assert main([*command, str(tmp_path / "whole.igd")]) == 0
 
     model = tmp_path / "model.igd"

@@ -161,7 +161,7 @@ def test_pretraining_is_resumed_too(
 ) -> None:
     monkeypatch.setattr(contrastive, "FAST", Contrast(steps=3, batch_size=4, narrow=True))
     settings, checkpoint = (
-        {"pretrain": "contrastive", "steps": 3, "width": 2},
+        {"pretrain": "contrastive", "scales": ("global",), "steps": 3, "width": 2},
         tmp_path / "run.checkpoint",
     )
     with pytest.warns(UserWarning, match="model:"):
@@ -173,8 +173,7 @@ def test_pretraining_is_resumed_too(
 
 
 def test_an_interrupted_second_fit_leaves_the_first(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(steps=3, width=4).fit(stripes(10))
+    detector = IGD().fit(stripes(10))
     expected = detector.score_samples(stripes(5))
     with pytest.raises(Interrupted):
         detector.fit(
@@ -188,7 +187,7 @@ def test_few_images_leave_room_in_the_score_for_all_others() -> None:
     them apart.
     """
     with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(steps=3, width=4).fit(stripes(10))
+        detector = IGD(scales=("global",), steps=3, width=4).fit(stripes(10))
     terms = [
         prediction.terms["global.anomaly"] for prediction in detector.predict(stripes(30, seed=1))
     ]
@@ -211,13 +210,13 @@ def test_terms_are_those_of_the_objective() -> None:
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "run.checkpoint"
     with pytest.raises(Interrupted):
-        IGD(steps=5, width=4).fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(2))
+        IGD().fit(stripes(10), checkpoint=checkpoint, stop=StopAfter(1))
     with pytest.raises(UserError, match=r"with other images; .* or delete this file"):
-        IGD(steps=5, width=4).fit(stripes(10, seed=1), checkpoint=checkpoint, resume=True)
+        IGD().fit(stripes(10, seed=1), checkpoint=checkpoint, resume=True)
     with pytest.raises(
         UserError, match=r"with other settings \(seed was 0\); .* or delete this file"
     ):
-        IGD(steps=5, width=4, seed=1).fit(stripes(10), checkpoint=checkpoint, resume=True)
+        IGD(seed=1).fit(stripes(10), checkpoint=checkpoint, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         ({"scales": ("patch",)}, "no scale is called patch"),
         ({"image_size": 100, "scales": ("global",)}, "too short for the global model.*162"),
         ({"image_size": 200, "scales": ("global",)}, "multiple of 64"),
-        ({"image_size": 16}, "too short for the global model.*17"),
+        ({"image_size": 16, "scales": ("global",)}, "too short for the global model.*17"),
         ({"fit_to": "stretch"}, "letterbox"),
         ({"steps": 0}, "positive number"),
         ({"calibration": 1.0}, "between 0 and 1"),
@@ -237,7 +236,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         ({"image_size": 0}, "between 1 and"),
         ({"image_size": 8192}, "between 1 and"),
         ({"seed": -1}, "must not be negative"),
-        ({"device": "abacus"}, "can't be used here"),
+        ({"device": "abacus", "scales": ("global",)}, "can't be used here"),
         ({"max_false_alarms": 0.001}, "needs at least 999 calibration images"),
     ],
 )
@@ -249,8 +248,10 @@ def test_impossible_parameters_are_refused_before_training(parameters: dict, say
 def test_too_few_or_too_small_images() -> None:
     with pytest.raises(UserError, match="too few"):
         IGD().fit(stripes(1))
-    with pytest.raises(UserError, match="16x16 pixels are fewer than the similarity window allows"):
-        IGD().fit(stripes(5, side=16))
+    with pytest.raises(UserError, match="16x16 pixels are fewer than the model can read"):
+        IGD(scales=("global",)).fit(stripes(5, side=16))
+    with pytest.raises(UserError, match="6x6 pixels are fewer than"):
+        IGD().fit(stripes(5, side=6))
 
 
 def test_unfitted_says_so() -> None:
@@ -284,11 +285,10 @@ def test_scikit_learns_contract_on_images() -> None:
     """What scikit-learn's remaining checks ask for, on the image-shaped input they do not have."""
     images = stripes(20)
     before = images.copy()
-    estimator = IGD(steps=3, width=4)
+    estimator = IGD()
     parameters = estimator.get_params()
-    with pytest.warns(UserWarning, match="model:"):
-        assert estimator.fit(images, y=None) is estimator
-        again = clone(estimator).fit(images)
+    assert estimator.fit(images, y=None) is estimator
+    again = clone(estimator).fit(images)
     assert estimator.get_params() == parameters
     np.testing.assert_array_equal(images, before)
     np.testing.assert_array_equal(estimator.score_samples(images), again.score_samples(images))
@@ -303,8 +303,7 @@ def test_scikit_learns_contract_on_images() -> None:
 
 @pytest.mark.parametrize("rate", [None, 0.2])
 def test_a_half_is_where_alarms_begin(rate: float | None) -> None:
-    with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(steps=3, width=4, max_false_alarms=rate).fit(stripes(60))
+    detector = IGD(max_false_alarms=rate).fit(stripes(60))
     assert detector.threshold_ == 0.5
     predictions = detector.predict(
         np.concatenate([stripes(20, seed=1), spotted(stripes(20, seed=2))])

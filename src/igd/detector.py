@@ -25,6 +25,7 @@ from igd.training.fitted import FittedState
 from igd.training.parameters import OWN, Parameters
 from igd.training.recalibrate import recalibrate
 from igd.training.resume import Controls
+from igd.training.update import update
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -113,6 +114,27 @@ class IGD(Predictor, Parameters, BaseEstimator):
             self.max_false_alarms = max_false_alarms
         return self
 
+    def update(
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        max_false_alarms: float | None = None,
+        progress: Progress | None = None,
+    ) -> IGD:
+        """Learn from more normal images, without those before: moments of `position` and `whole`
+        become what they would be with all images, up to rounding, the patches of `bank`
+        approximately. The threshold is that of former and new calibration images together.
+        """
+        self.check_ready()
+        source = with_groups(as_source(X), groups, "groups")
+        self.fitted_ = update(
+            self.fitted_, source, max_false_alarms, self.strict, progress or Progress()
+        )
+        if max_false_alarms is not None:
+            self.max_false_alarms = max_false_alarms
+        return self
+
     @property
     def max_false_alarms(self) -> float | None:
         """The accepted share of false alarms. Setting it on a fitted detector moves the thresholds,
@@ -131,8 +153,12 @@ class IGD(Predictor, Parameters, BaseEstimator):
             )
         self.__dict__["max_false_alarms"] = rate
 
-    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
-        score, anomaly_map, terms = self.fitted_.score(torch.from_numpy(pixels))
+    def score_batch(
+        self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
+    ) -> BatchScores:
+        score, anomaly_map, terms = self.fitted_.score(
+            torch.from_numpy(pixels), None if places is None else torch.from_numpy(places)
+        )
         return BatchScores(
             score.numpy(),
             anomaly_map.numpy(),
@@ -211,6 +237,7 @@ class IGD(Predictor, Parameters, BaseEstimator):
         }
 
     geometry_ = property(lambda self: self.fitted_.geometry)
+    tiling_ = property(lambda self: self.fitted_.tiling)
     channels_ = property(lambda self: self.fitted_.channels)
     smallest_side_ = property(lambda self: self.fitted_.smallest_side)
     calibration_ = property(lambda self: self.fitted_.calibration)

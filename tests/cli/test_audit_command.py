@@ -9,7 +9,7 @@ from conftest import spotted, stripes, write_images
 
 from igd.cli import main
 
-QUICK = ["--steps", "2", "--width", "2", "--folds", "2", "--quiet"]
+QUICK = ["--folds", "2", "--quiet"]
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_train_with_calibration_images(
 ) -> None:
     folder = write_images(tmp_path / "train", stripes(12))
     command = ["train", str(folder), "-o", str(tmp_path / "new.igd"), "--pretrain", "scratch"]
-    few = ["--steps", "2", "--width", "2", "--quiet", "--calibration-images", str(good)]
+    few = ["--quiet", "--calibration-images", str(good)]
     assert main([*command, *few]) == 0
     assert f"images of {good}" in capsys.readouterr().out
     assert IGD.load(tmp_path / "new.igd").provenance_["images"] == 12

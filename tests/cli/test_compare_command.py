@@ -49,7 +49,7 @@ def test_test_sets_that_differ_are_refused(
 ) -> None:
     fitted.save(tmp_path / "clean.igd")
     command = ["train", str(category), "-o", str(tmp_path / "dirty.igd"), "--pretrain", "scratch"]
-    quick = ["--steps", "2", "--width", "2", "--quiet", "--contamination", "0.2"]
+    quick = ["--quiet", "--contamination", "0.2"]
     assert main([*command, *quick]) == 0
     capsys.readouterr()
     models = [str(tmp_path / "clean.igd"), str(tmp_path / "dirty.igd")]

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from clips import write_clip
 from conftest import spotted, stripes, write_images
 from PIL import Image
 
@@ -203,3 +205,35 @@ def test_images_that_no_longer_look_like_the_calibration_ones_are_noticed(
     assert "of the last 80 images" in told.err
     assert "5% were promised" in told.err
     assert len(told.out.splitlines()) == 80
+
+
+def test_frames_of_a_clip_are_rows(
+    fitted: IGD, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted.save(tmp_path / "model.igd")
+    frames = np.concatenate([stripes(6, seed=3), spotted(stripes(6, seed=3), size=16)])
+    clip, out = write_clip(tmp_path / "clip.mp4", frames), tmp_path / "out"
+    command = ["predict", str(tmp_path / "model.igd"), str(clip), "--every", "2"]
+    assert main([*command, "--out", str(out), "--json", "--quiet"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["path"] for row in rows] == [f"{clip}#{n:06d}" for n in range(0, 12, 2)]
+    assert [row["is_anomalous"] for row in rows] == [False] * 3 + [True] * 3
+    assert (out / "clip.mp4#000010.png").exists()
+    assert main([*command, "--out", str(out), "--resume", "--quiet"]) == 0
+    assert "6 images: 3 alarms" in capsys.readouterr().err
+    assert main([*command[:3], "--every", "0"]) == 2
+    assert "give a number of frames" in capsys.readouterr().err
+    assert len(fitted.predict(clip)) == 12
+
+
+def test_evaluate_refuses_what_differs_if_it_is_strict(
+    fitted: IGD, category: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted.save(tmp_path / "model.igd")
+    data = shutil.copytree(category, tmp_path / "data")
+    Image.open(data / "test/good/003.png").resize((64, 32)).save(data / "test/good/003.png")
+    command = ["evaluate", str(tmp_path / "model.igd"), str(data), "--quiet"]
+    assert main(command) == 0
+    assert "1 of 20 images are of another aspect ratio" in capsys.readouterr().err
+    assert main([*command, "--strict"]) == 2
+    assert "003.png: is of another aspect ratio" in capsys.readouterr().err

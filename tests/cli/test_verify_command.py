@@ -55,7 +55,7 @@ def test_it_is_no_answer_when_scores_are_no_numbers(
     images = write_images(tmp_path / "new", stripes(2))
     scored = IGD.score_batch
 
-    def broken(detector: IGD, pixels: np.ndarray) -> object:
+    def broken(detector: IGD, pixels: np.ndarray, places: object = None) -> object:
         return scored(detector, pixels)._replace(score=np.full(len(pixels), np.nan))
 
     monkeypatch.setattr(IGD, "score_batch", broken)

@@ -2,11 +2,13 @@
 
 import argparse
 import csv
+import json
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from clips import write_clip
 from conftest import spotted, stripes, write_images
 
 from igd import IGD
@@ -42,7 +44,8 @@ def test_no_file_twice_across_restarts(
     assert names(out) == ["000.png", "001.png", "002.png", "003.png"]
     assert {path.name for path in out.glob("*.png")} == {f"00{n}.png.png" for n in range(3)}
     told = capsys.readouterr()
-    assert len(told.out.splitlines()) == 4
+    assert len(told.out.splitlines()) == 3
+    assert told.err.count("igd: unreadable") == 1
     assert told.err.splitlines()[-1] == "igd: 4 images: 3 alarms, 1 unreadable"
 
 
@@ -83,9 +86,30 @@ def test_what_arrives_meanwhile_is_scored_until_it_is_stopped(
     assert names(out) == ["000.png", "new.png"]
 
 
+def test_a_camera_is_watched_at_a_rate_and_drift_is_said(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = write_clip(tmp_path / "line.mp4", spotted(stripes(40, seed=3), size=16))
+    command = ["watch", str(model), "--camera", str(clip), "--out", str(tmp_path / "out")]
+    assert main([*command, "--every", "0.001", "--max-false-alarms", "0.2", "--json"]) == 0
+    told = capsys.readouterr()
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    assert len(rows) == len({row["path"] for row in rows}) == 40
+    assert all(row["is_anomalous"] == (row["p_value"] <= 0.2) for row in rows)
+    assert told.err.count("no longer look like the calibration images") == 1
+    assert "40 of 40 images are in colour" in told.err
+    assert (tmp_path / "out" / f"{rows[0]['path']}.png").exists()
+    assert main([*command, "--once"]) == 2  # rows of another rate
+    assert "another model or other flags" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        ([], "give a folder in which images arrive, or a camera"),
+        (["in", "--camera", "0"], "give a folder in which images arrive, or a camera"),
+        (["--camera", "77"], "camera 77: can't be opened"),
+        (["in", "--max-false-alarms", "2"], "2 is impossible"),
         (["none"], "none: no such folder; igd watch waits"),
         (["in", "--every", "0"], "--every 0: give a number of seconds above 0"),
     ],

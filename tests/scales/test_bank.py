@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from igd.backbones.features import Features
-from igd.scales.bank import BankScale, coreset, whitening
+from igd.scales.bank import BankScale, coreset, covariance, whitening
 from igd.scales.recipes import BankSettings
 
 SETTINGS = BankSettings(maps=(0,), patches=50)
@@ -21,7 +21,7 @@ def maps(count: int, seed: int = 0) -> torch.Tensor:
 @pytest.fixture
 def scale() -> BankScale:
     scale = BankScale(SETTINGS)
-    scale.learn([maps(20).half()], torch.Generator().manual_seed(0))
+    scale.learn(Features([maps(20).half()], None), torch.Generator().manual_seed(0))
     return scale
 
 
@@ -50,10 +50,9 @@ def test_stored_and_restored_measures_the_same(scale: BankScale, tmp_path) -> No
 
 def test_whitening_makes_white_but_for_what_hardly_varies() -> None:
     vectors = torch.randn(5000, 4) * torch.tensor([10.0, 1.0, 0.1, 1e-6])
-    white = vectors @ whitening(vectors, ridge=1e-9)
-    covariance = white.T @ white / len(white)
-    torch.testing.assert_close(covariance[1:, 1:], torch.eye(3), atol=0.05, rtol=0)
-    ridged = vectors @ whitening(vectors, ridge=0.1)
+    white = vectors @ whitening(covariance(vectors), ridge=1e-9)
+    torch.testing.assert_close(covariance(white).float()[1:, 1:], torch.eye(3), atol=0.05, rtol=0)
+    ridged = vectors @ whitening(covariance(vectors), ridge=0.1)
     assert (ridged.square().mean(dim=0) < 1.01).all()
 
 

@@ -11,6 +11,7 @@ from conftest import edit, spotted, stripes
 from PIL import Image
 
 from igd import IGD
+from igd.backbones.features import Features
 from igd.errors import UserError
 from igd.scales.position import PositionScale
 from igd.scales.recipes import Level, PositionSettings
@@ -99,7 +100,7 @@ def test_what_is_learnt_does_not_depend_on_batches(monkeypatch: pytest.MonkeyPat
     for size in (12, 5):
         monkeypatch.setattr("igd.scales.position.AT_ONCE", size)
         scale = PositionScale(settings)
-        scale.learn(maps, torch.Generator().manual_seed(0))
+        scale.learn(Features(maps, None), torch.Generator().manual_seed(0))
         learnt.append(scale.tensors())
     for name, value in learnt[0].items():
         torch.testing.assert_close(learnt[1][name], value, rtol=2e-3, atol=1e-3)

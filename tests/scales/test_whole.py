@@ -18,7 +18,7 @@ def maps(count: int, seed: int, shift: float = 0.0) -> list[torch.Tensor]:
 
 def learnt() -> WholeScale:
     scale = WholeScale(SETTINGS)
-    scale.learn([each.half() for each in maps(200, 0)], torch.Generator())
+    scale.learn(Features([each.half() for each in maps(200, 0)], None), torch.Generator())
     return scale
 
 
@@ -48,5 +48,5 @@ def test_it_has_no_map() -> None:
 
 def test_few_images_do_not_make_it_singular() -> None:
     scale = WholeScale(SETTINGS)
-    scale.learn([each.half() for each in maps(3, 0)], torch.Generator())
+    scale.learn(Features([each.half() for each in maps(3, 0)], None), torch.Generator())
     assert scale.distances(Features(maps(2, 1), None))[0].isfinite().all()

@@ -17,8 +17,8 @@ class Remembers(FeatureScale):
     class settings:  # noqa: N801
         name = "remembers"
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        self.known = set(maps[0][:, 0, 0, 0].tolist())
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        self.known = set(features.maps[0][:, 0, 0, 0].tolist())
 
     def distances(self, features: Features) -> list[Tensor]:
         first = features.maps[0][:, 0, 0, 0].tolist()
@@ -40,13 +40,13 @@ class Remembers(FeatureScale):
         raise NotImplementedError
 
 
-def levels(count: int) -> list[Tensor]:
-    return [torch.arange(count).view(-1, 1, 1, 1).half()]
+def numbered(count: int) -> Features:
+    return Features([torch.arange(count).view(-1, 1, 1, 1).half()], None)
 
 
 def test_every_image_is_measured_once_in_order_by_a_model_that_does_not_know_it() -> None:
     for count in (3, FOLDS, 23):
-        ((unknown, which),) = cross_fit(lambda: [Remembers()], levels(count), 0, Progress())
+        ((unknown, which),) = cross_fit(lambda: [Remembers()], numbered(count), 0, Progress())
         assert unknown.tolist() == [1.0] * count
         assert which.tolist() == list(range(count))
 
@@ -64,7 +64,7 @@ def test_images_of_one_group_are_in_one_fold() -> None:
                 torch.tensor(measured),
             ]
 
-    ((unknown, which),) = cross_fit(lambda: [ByGroup()], levels(40), 0, Progress(), groups)
+    ((unknown, which),) = cross_fit(lambda: [ByGroup()], numbered(40), 0, Progress(), groups)
     assert unknown.tolist() == [1.0] * 40
     assert which.tolist() == list(range(40))
 
@@ -72,16 +72,16 @@ def test_images_of_one_group_are_in_one_fold() -> None:
 class Nearest(Remembers):
     """Distance from the nearest image that it learnt from."""
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        self.known = maps[0].flatten(1).float()
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        self.known = features.maps[0].flatten(1).float()
 
     def distances(self, features: Features) -> list[Tensor]:
         return [torch.cdist(features.maps[0].flatten(1), self.known).amin(dim=1)]
 
 
-def near_copies(patients: int, copies: int, rng: torch.Generator) -> list[Tensor]:
+def near_copies(patients: int, copies: int, rng: torch.Generator) -> Features:
     middles = torch.randn(patients, 4, 1, 1, generator=rng).repeat_interleave(copies, dim=0)
-    return [(middles + 0.01 * torch.randn(middles.shape, generator=rng)).half()]
+    return Features([(middles + 0.01 * torch.randn(middles.shape, generator=rng)).half()], None)
 
 
 def test_the_promise_holds_for_new_patients_with_groups_and_not_without() -> None:
@@ -94,7 +94,7 @@ def test_the_promise_holds_for_new_patients_with_groups_and_not_without() -> Non
         learnt, others = near_copies(60, 4, rng), near_copies(12, 4, rng)
         model = Nearest()
         model.learn(learnt, rng)
-        (new,) = model.distances(Features([each.float() for each in others], None))
+        (new,) = model.distances(others.float())
         for grouped, by in ((True, groups), (False, None)):
             ((scores,),) = cross_fit(lambda: [Nearest()], learnt, seed, Progress(), by)
             if by is not None:
@@ -105,7 +105,7 @@ def test_the_promise_holds_for_new_patients_with_groups_and_not_without() -> Non
 
 
 def test_outputs_come_in_order_batch_after_batch() -> None:
-    distances = cross_fit(lambda: [Remembers()], levels(40), 0, Progress())
+    distances = cross_fit(lambda: [Remembers()], numbered(40), 0, Progress())
     together = [output.parts[1] for (output,) in outputs_of([Remembers()], distances, (8, 8))]
     assert torch.cat(together).tolist() == list(range(40))
 
@@ -114,10 +114,10 @@ def test_the_seed_deals_the_folds() -> None:
     seen = []
 
     class Watched(Remembers):
-        def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-            super().learn(maps, rng)
+        def learn(self, features: Features, rng: torch.Generator) -> None:
+            super().learn(features, rng)
             seen.append(frozenset(self.known))
 
     for seed in (0, 0, 1):
-        cross_fit(lambda: [Watched()], levels(20), seed, Progress())
+        cross_fit(lambda: [Watched()], numbered(20), seed, Progress())
     assert seen[:FOLDS] == seen[FOLDS : 2 * FOLDS] != seen[2 * FOLDS :]

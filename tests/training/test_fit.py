@@ -19,7 +19,7 @@ from igd.progress import Progress
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.recipes import RECIPES, find_objective
-from igd.training.extract import extract_features, levels_of
+from igd.training.extract import extract_features, features_of_images
 from igd.training.resume import Controls
 
 SIDE = 96
@@ -59,7 +59,7 @@ def test_every_scale_reads_one_pass(
     torch.testing.assert_close(features["global"], whole.vector, rtol=1e-4, atol=1e-5)
     patches = 2 * 2  # of 64 pixels, 32 apart
     assert features["local"].shape == (12 * patches, frozen.patch_features)
-    for level, expected in zip(levels_of(features), whole.maps, strict=True):
+    for level, expected in zip(features_of_images(features).maps, whole.maps, strict=True):
         torch.testing.assert_close(level, expected.half(), rtol=1e-2, atol=1e-3)
 
 
@@ -158,7 +158,7 @@ def test_saved_and_loaded_predicts_the_same(detector: IGD, tmp_path: Path) -> No
 def test_an_encoder_is_made_on_the_way(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("igd.pretraining.distillation.FAST", Distillation(steps=1, batch_size=2))
     monkeypatch.setattr("igd.pretraining.contrastive.FAST", Contrast(steps=1, batch_size=2))
-    detector = IGD(pretrain=way, steps=1, width=2).fit(stripes(8))
+    detector = IGD(pretrain=way, scales=("global",), steps=1, width=2).fit(stripes(8))
     assert detector.provenance_["backbone"] == "resnet18_small"
     assert np.isfinite(detector.score_samples(stripes(2, seed=8))).all()
 

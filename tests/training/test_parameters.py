@@ -17,7 +17,8 @@ def test_names_are_those_of_what_they_name() -> None:
     assert parameters.FITS == geometry.FITS
     assert parameters.PRETRAININGS == recipes.PRETRAININGS
     assert parameters.BACKBONE == architectures.DEFAULT
-    scales = {scale.name for recipe in recipes.RECIPES.values() for scale in recipe.frozen_large}
+    every = [recipe.frozen_small + recipe.frozen_large for recipe in recipes.RECIPES.values()]
+    scales = {scale.name for settings in every for scale in settings}
     assert set(parameters.SCALES) == scales
 
 

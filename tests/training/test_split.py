@@ -16,7 +16,7 @@ from igd.training.plan import LEARNT_FROM, Plan
 from igd.training.split import one_of_each, split_images, split_unlearnt
 
 SETTINGS = [PositionSettings(), BankSettings()]
-CROSS_FITTED = Plan(Geometry(64), SETTINGS, OBJECTIVES["igd"], None, True, None)
+CROSS_FITTED = Plan(Geometry(128), SETTINGS, OBJECTIVES["igd"], None, True, None)
 HELD_OUT = replace(CROSS_FITTED, held_out=0.4)
 
 

@@ -4,6 +4,7 @@ in a file.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,15 +25,35 @@ PIXELS_AT_ONCE = 8 * 320 * 320  # of the backbone's input: more would leave the 
 
 @dataclass(frozen=True)
 class Features:
-    """What a frozen backbone makes of a batch of images."""
+    """What a frozen backbone makes of images: float32 of a batch, float16 where those of all
+    training images are kept.
+    """
 
     maps: list[Tensor]  # of each block asked for, (b, channels, rows, columns)
     vector: Tensor | None  # (b, features), where asked for
     fine: tuple[int, ...] = ()  # the numbers of the maps at 1/16 of the image's side
+    # Of tiles, the number of each one's place in its image, where that matters: (b,).
+    places: Tensor | None = None
 
-    def __getitem__(self, images: slice) -> Features:
+    def __len__(self) -> int:
+        return len(self.maps[0] if self.vector is None else self.vector)
+
+    def __getitem__(self, images: slice | Tensor) -> Features:
+        vector, places = (
+            None if each is None else each[images] for each in (self.vector, self.places)
+        )
         maps = [each[images] for each in self.maps]
-        return replace(self, maps=maps, vector=None if self.vector is None else self.vector[images])
+        return replace(self, maps=maps, vector=vector, places=places)
+
+    def float(self) -> Features:
+        """The same in single precision."""
+        vector = None if self.vector is None else self.vector.float()
+        return replace(self, maps=[each.float() for each in self.maps], vector=vector)
+
+    def batches(self, images: int) -> Iterator[Features]:
+        """So many images at once, in single precision."""
+        for first in range(0, len(self), images):
+            yield self[first : first + images].float()
 
 
 class FrozenBackbone:
@@ -120,12 +141,14 @@ class FrozenBackbone:
         }
 
 
-def input_side(side: int, backbone: Backbone) -> int:
+def input_side(side: int, backbone: Backbone, tiled: bool = False) -> int:
     """Side of the images that a backbone is shown; one trained on ImageNet's large images gets
-    small ones enlarged.
+    small ones enlarged. Tiles have a resolution of their own, which is kept.
     """
     if not backbone.kind.magnified:
         return side
+    if tiled:
+        return 32 * round(side / 32)
     return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
 
 

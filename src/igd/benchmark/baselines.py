@@ -115,8 +115,7 @@ def frozen_vectors(images: Sequence[Sample]) -> NDArray[np.float64]:
     from igd.backbones.architectures import DEFAULT
     from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
     from igd.backbones.weights import load_backbone
-    from igd.data.geometry import Geometry
-    from igd.inference.predictor import stack
+    from igd.data.geometry import Geometry, stack
     from igd.scales.recipes import LARGE_SIDE, SMALL_SIDE
 
     side = SMALL_SIDE if min(images[0].read().size) <= SMALL_LIMIT else LARGE_SIDE

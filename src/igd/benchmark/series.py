@@ -16,7 +16,7 @@ from igd.benchmark.run_store import Record
 from igd.benchmark.suites import METHODS
 
 # Scales that train nothing with the paper's objective, `pixel` being one of older runs.
-UNTRAINED = ("position", "bank", "whole", "pixel")
+UNTRAINED = ("position", "bank", "whole", "embedding", "pixel")
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,11 @@ def _tested(record: Record) -> int:
 def _frozen_name(record: Record) -> str:
     """Those of a run's scales that train nothing."""
     scales = (record.result or {}).get("method", {}).get("scales", [])
-    names = {"position": "Gaussian per position", "pixel": "Gaussian per position"}
+    names = {
+        "position": "Gaussian per position",
+        "pixel": "Gaussian per position",
+        "embedding": "Gaussian of embeddings",
+    }
     return " + ".join(names.get(each, each) for each in scales if each in UNTRAINED)
 
 

@@ -25,6 +25,7 @@ from igd.cli import (
     pretrain_command,
     serve_command,
     train_command,
+    update_command,
     verify_command,
     watch_command,
     weights_command,
@@ -44,6 +45,7 @@ COMMANDS = (
     compare_command,
     audit_command,
     calibrate_command,
+    update_command,
     info_command,
     export_command,
     verify_command,
@@ -63,6 +65,7 @@ EXAMPLES = """examples:
   igd compare parts.igd parts-new.igd bottle/     two models on the same labelled images
   igd audit parts/good                            which 'normal' images look least normal
   igd calibrate parts.igd parts/relit             another threshold, without training
+  igd update parts.igd parts/relit                learn from more good images, without those before
   igd info parts.igd                              what it learnt from, promises, and was before
   igd export parts.igd parts.onnx                 a model that runs without PyTorch
   igd verify parts.igd parts.onnx                 are these files what they were when they were made

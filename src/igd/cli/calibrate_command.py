@@ -10,10 +10,10 @@ from typing import Any
 from igd.cli.common import (
     DONE,
     add_command,
-    add_group_flags,
-    add_rate_flag,
+    add_renewal_flags,
     groups_asked,
     progress_of,
+    refuse_export,
     warnings_as_lines,
 )
 from igd.errors import UserError
@@ -36,25 +36,11 @@ def add(commands: Any) -> None:
         help="good images that the model did not learn from, as the camera takes them now "
         "(without: only the rate changes)",
     )
-    add_rate_flag(command)
-    add_group_flags(command)
-    command.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        help="the model file to write (default: the same; its history tells what was before)",
-    )
-    command.add_argument(
-        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
-    )
+    add_renewal_flags(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.model.suffix == ".onnx":
-        raise UserError(
-            f"{options.model}: an exported model stays as it is; calibrate the .igd file that it "
-            f"was made from, and export that"
-        )
+    refuse_export(options.model, "calibrate")
     if options.images is None and options.max_false_alarms is None:
         raise UserError(
             "nothing to calibrate with; give a folder of good images, or another rate "

@@ -139,6 +139,30 @@ def use_rate(options: argparse.Namespace, predictor: Predictor) -> None:
         predictor.max_false_alarms = options.max_false_alarms
 
 
+def refuse_export(model: Path, doing: str) -> None:
+    """What was exported stays as it is."""
+    if model.suffix.lower() == ".onnx":
+        raise UserError(
+            f"{model}: an exported model stays as it is; {doing} the .igd file that it was made "
+            f"from, and export that"
+        )
+
+
+def add_renewal_flags(command: argparse.ArgumentParser) -> None:
+    """Of commands that write a model of a model, from good images."""
+    add_rate_flag(command)
+    add_group_flags(command)
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="the model file to write (default: the same; its history tells what was before)",
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
+    )
+
+
 def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
     """The data set that the flags name, under the protocols that they ask for."""
     from igd.data.protocols import apply_protocols

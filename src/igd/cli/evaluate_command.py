@@ -41,6 +41,12 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--seed", type=int, default=0, help="of --contamination (default: %(default)s)"
     )
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="stop at the first image that differs in colour mode, size or aspect ratio from those "
+        "the model learnt from, is transparent or has further pages",
+    )
     command.add_argument("--report", type=Path, help="HTML page to write")
 
 
@@ -56,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         detector = load_predictor(options.model)
         dataset = labelled_set(options, detector.provenance_.get("protocols"))
     use_rate(options, detector)
-    evaluation = evaluate(detector, dataset.test_samples(), progress_of(options))
+    evaluation = evaluate(detector, dataset.test_samples(), progress_of(options), options.strict)
     if options.report:
         from igd.evaluation.report import write_report
 

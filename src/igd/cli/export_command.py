@@ -39,10 +39,11 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    import numpy as np
+
     from igd.data.sources import as_source
     from igd.deploy.export import export
     from igd.detector import IGD
-    from igd.inference.predictor import stack
 
     if options.output.suffix.lower() == ".igd" or options.model.suffix.lower() == ".onnx":
         raise UserError(
@@ -51,14 +52,22 @@ def run(options: argparse.Namespace) -> int:
         )
     detector = IGD.load(options.model)
     use_rate(options, detector)
-    images = None
+    images = places = None
     if options.check:
         source = as_source(options.check)
-        images = stack([detector.square(source.read(number)) for number in range(len(source))])
+        shown = [
+            each
+            for number, name in enumerate(source.names)
+            for each in detector.squares(name, source.read(number))
+        ]
+        images = np.concatenate([pixels for pixels, _ in shown])
+        known = [own for _, own in shown if own is not None]
+        places = np.concatenate(known) if known else None
     parity = export(
         detector,
         options.output,
         images=images,
+        places=places,
         int8=options.int8,
         tolerance=options.tolerance,
         progress=progress_of(options),

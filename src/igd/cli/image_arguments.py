@@ -71,11 +71,12 @@ def check_order(model: Path, images: Sequence[Place], command: str) -> None:
     raise UserError(f"{models[0]}: is a model, not an image; igd {command} takes one model")
 
 
-def named_images(given: Sequence[Place], out: Path | None) -> dict[Place, str]:
-    """The images of files, folders and addresses, without earlier results among them, each with the
-    name of its anomaly map: its path below the folder that holds all of them.
+def named_images(given: Sequence[Place], out: Path | None, every: int = 1) -> dict[Place, str]:
+    """The images of files, folders and addresses, one in `every` frames of clips, without earlier
+    results among them, each with the name of its anomaly map: its path below the folder that holds
+    all of them.
     """
-    from igd.data.decoding import find_images
+    from igd.data.decoding import find_frames
     from igd.data.remote import find_remote_images
 
     addresses = [each for each in given if isinstance(each, str)]
@@ -91,7 +92,7 @@ def named_images(given: Sequence[Place], out: Path | None) -> dict[Place, str]:
     found = dict.fromkeys(
         path
         for each in paths
-        for path in find_images(each)
+        for path in find_frames(each, every)
         if out is None or out.resolve() not in path.resolve().parents
     )
     folders = [(each if each.is_dir() else each.parent).resolve() for each in paths]

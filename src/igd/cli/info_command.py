@@ -48,12 +48,18 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     source = f" of {info['source']}" if "source" in info else ""
     skipped = f", {len(info['skipped'])} left out" if info.get("skipped") else ""
     yield "learnt from", f"{info.get('images', 'unknown')} images{source}{skipped}"
+    for each in info.get("updates", []):
+        yield "", f"{each['made_at']}: {each['images']} more of {each['source']}"
     told = ("recipe", "objective", "seed", "backbone")
     yield "by", ", ".join(f"{name} {info[name]}" for name in told if name in info)
     if scales:
         yield "scales", ", ".join(map(str, scales))
     colour = "colour" if info["channels"] == 3 else "grey"
-    yield "reads", f"{info['side']}x{info['side']} pixels, {colour}, by {info['fit']}"
+    yield "reads", _reads(info, colour)
+    if info["roi"]:
+        yield "region", _region(info["roi"])
+    if info["align"]:
+        yield "aligns", "each part to its usual place"
     if "int8" in info:
         yield "exported", f"by {info['exported_by']}{', 8-bit' if info['int8'] else ''}"
     new = f" of new groups (by {info['grouped_by']})" if "grouped_by" in info else ""
@@ -70,6 +76,25 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "" if number else "before", _calibration(former)
     for number, warning in enumerate(info.get("warnings", [])):
         yield "" if number else "warnings", warning
+
+
+def _region(roi: dict[str, Any]) -> str:
+    """What a model reads of an image."""
+    (width, height), box = roi["frame"], ",".join(map(str, roi["box"]))
+    mask = f", {roi['share']:.0%} of it by a mask" if roi["share"] < 1 else ""
+    return f"{box} (x,y,width,height) of images of {width}x{height}{mask}"
+
+
+def _reads(info: dict[str, Any], colour: str) -> str:
+    """What of an image the model is shown."""
+    side = f"{info['side']}x{info['side']} pixels"
+    if "tile" not in info:
+        return f"{side}, {colour}, by {info['fit']}"
+    tile, scaled = info["tile"], "" if info["side"] == info["tile"] else f", each as {side}"
+    shared = "one descriptor for all" if info["tile_descriptors"] == "shared" else "each its own"
+    return (
+        f"tiles of {tile}x{tile} pixels{scaled}, {colour}, {info['overlap']:.1%} overlap, {shared}"
+    )
 
 
 def _calibration(record: dict[str, Any]) -> str:

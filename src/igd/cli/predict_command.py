@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
 import time
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +20,7 @@ from igd.cli.common import (
 )
 from igd.cli.engine_flags import RAY, add_engine_flags, check_engine
 from igd.cli.image_arguments import Place, check_order, image_paths, named_images, place
+from igd.cli.verdicts import Verdicts, made_from
 from igd.cpu import threads
 from igd.errors import UserError
 from igd.text import visible
@@ -43,8 +42,15 @@ def add(commands: Any) -> None:
         "images",
         type=place,
         nargs="+",
-        help="image files, folders of them, quoted patterns, addresses such as s3://bucket/parts, "
-        "or - for a list on standard input",
+        help="image files, clips (.mp4 .mov .avi .mkv .webm), folders of them, quoted patterns, "
+        "addresses such as s3://bucket/parts, or - for a list on standard input",
+    )
+    command.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of clips, score one in N frames (default: all of them)",
     )
     add_rate_flag(command)
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
@@ -96,11 +102,13 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--overwrite starts anew and --resume goes on; give one of them")
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    if options.every < 1:
+        raise UserError(f"--every {options.every}: give a number of frames, 1 or more")
     check_engine(options)
     _check_format(options)
     images = image_paths(options.images)
     check_order(options.model, images, "predict")
-    named = named_images(images, options.out)
+    named = named_images(images, options.out, options.every)
     with warnings_as_lines():
         predictor = load_predictor(options.model, threads() if len(named) >= MANY else 1)
     use_rate(options, predictor)
@@ -134,11 +142,9 @@ def _check_format(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Place, str]) -> int:
-    from igd.evaluation.results import Results, Tally, as_row, as_written
-    from igd.inference.drift import DriftMonitor
-    from igd.inference.predictor import Prediction, Timing
+    from igd.evaluation.results import Results, as_written
+    from igd.inference.predictor import Timing
 
-    drift = DriftMonitor(predictor.calibration_)
     paths, results, done = list(named), None, set[int]()
     if options.out:
         results = Results(
@@ -146,44 +152,23 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Plac
             predictor,
             options.format,
             options.maps,
-            made_from=origin_of(options, predictor),
+            made_from=made_from(options.model, predictor),
             resume=options.resume,
             overwrite=options.overwrite,
         )
         done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
-    tally = results.tally if results else Tally()
-    timing, started, differing = Timing(), time.perf_counter(), Counter[str]()
+    verdicts = Verdicts(
+        predictor, results, as_json=options.json, shown=not results, strict=options.strict
+    )
+    timing, started = Timing(), time.perf_counter()
     predictions = predictor.predictions(
         paths, progress=progress_of(options), timing=timing, keep_images=bool(results), skip=done
     )
     left = [path for n, path in enumerate(paths) if n not in done]
     for path, prediction in zip(left, predictions, strict=True):
-        if isinstance(prediction, UserError):
-            if options.strict:
-                raise prediction
-        else:
-            drift.update(prediction.score, prediction.is_anomalous)
-            differing.update(prediction.mismatches)
-            if options.strict and prediction.mismatches:
-                raise UserError(f"{path}: is {prediction.mismatches[0]} (--strict)")
-        row = as_row(str(path), prediction, predictor)
-        if results:
-            results.write(named[path], row, prediction)
-        else:
-            tally.add(row)
-        if options.json:
-            print(json.dumps(row), flush=True)
-        if not isinstance(prediction, Prediction):
-            print(f"igd: unreadable: {visible(prediction)}", file=sys.stderr)
-        elif not options.json and not results:
-            verdict = "ANOMALOUS" if prediction.is_anomalous else "normal"
-            print(
-                f"{verdict:<9}  score {prediction.score:.4f}  p {prediction.p_value:.4f}  "
-                f"{visible(path)}",
-                flush=True,
-            )
-    if drift.notice:
-        print(f"igd: {drift.notice}", file=sys.stderr)
+        verdicts.add(str(path), named[path], prediction)
+    if verdicts.drift.notice:
+        print(f"igd: {verdicts.drift.notice}", file=sys.stderr)
     if options.verbose:
         print(
             f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "
@@ -192,30 +177,16 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Plac
             file=sys.stderr,
         )
     written = f"scores.{options.format} and anomaly maps" if results else None
-    return conclude(options, tally, differing, len(left), written)
-
-
-def origin_of(options: argparse.Namespace, predictor: Predictor) -> dict[str, Any]:
-    """What scores come from: those of another model or rate don't belong beside them."""
-    model = hashlib.sha256(options.model.read_bytes()).hexdigest()
-    return {"model": model, "max_false_alarms": predictor.false_alarm_rate_}
+    return conclude(options, verdicts.tally, verdicts.close, written)
 
 
 def conclude(
-    options: argparse.Namespace,
-    tally: Tally,
-    differing: Counter[str],
-    scored: int,
-    written: str | None,
+    options: argparse.Namespace, tally: Tally, close: Callable[[], None], written: str | None
 ) -> int:
     """Say what became of the images, and what was written; the exit code."""
-    from igd.inference.mismatch import counted_lines
-
-    for line in counted_lines(differing, scored):
-        print(f"igd: {line}", file=sys.stderr)
     if tally.unreadable == tally.images:
         raise UserError(f"none of the {tally.images} images could be read")
     if written and not options.json:
         print(f"{visible(options.out)}: {written}")
-    print(f"igd: {tally}", file=sys.stderr)
+    close()
     return FAILED if tally.unreadable and not options.skip_unreadable else DONE

@@ -9,10 +9,12 @@ from collections import Counter
 
 from igd.cli.common import progress_of
 from igd.cli.engine_flags import ray_cluster
-from igd.cli.predict_command import conclude, origin_of
+from igd.cli.predict_command import conclude
+from igd.cli.verdicts import made_from
 from igd.engines.scoring import score_shards
 from igd.engines.shards import MANIFEST, ScoredShard, ShardFolder
 from igd.errors import UserError
+from igd.inference.mismatch import check_mismatch, counted_lines
 from igd.inference.predictor import Predictor
 
 
@@ -21,7 +23,7 @@ def predict_shards(options: argparse.Namespace, predictor: Predictor, names: lis
     folder = ShardFolder(
         options.out,
         options.format,
-        origin_of(options, predictor),
+        made_from(options.model, predictor),
         resume=options.resume,
         overwrite=options.overwrite,
     )
@@ -49,7 +51,13 @@ def predict_shards(options: argparse.Namespace, predictor: Predictor, names: lis
                 if options.json:
                     output.write("".join(json.dumps(row) + "\n" for row in shard.rows))
     written = f"scores-*.{options.format}, and {MANIFEST}, which says which of them count"
-    return conclude(options, folder.tally, differing, total, written)
+
+    def close() -> None:
+        for line in counted_lines(differing, total):
+            print(f"igd: {line}", file=sys.stderr)
+        print(f"igd: {folder.tally}", file=sys.stderr)
+
+    return conclude(options, folder.tally, close, written)
 
 
 def _refuse(shard: ScoredShard) -> None:
@@ -58,4 +66,4 @@ def _refuse(shard: ScoredShard) -> None:
         if row["error"]:
             raise UserError(row["error"])
     for name, found in shard.mismatches.items():
-        raise UserError(f"{name}: is {found[0]} (--strict)")
+        check_mismatch(name, tuple(found))

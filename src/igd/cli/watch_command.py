@@ -1,24 +1,32 @@
-"""`igd watch`: score what arrives in a folder, each file once, across restarts."""
+"""`igd watch`: score what arrives in a folder, each file once, across restarts; or what a camera
+sees.
+"""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from igd.cli.common import DONE, add_command, interruptible, warnings_as_lines
+from igd.cli.common import (
+    DONE,
+    add_command,
+    add_rate_flag,
+    interruptible,
+    use_rate,
+    warnings_as_lines,
+)
 from igd.cli.image_arguments import check_order
+from igd.cli.verdicts import Verdicts, made_from
 from igd.errors import UserError
-from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.evaluation.results import Results
-    from igd.inference.predictor import Predictor
+    from igd.inference.predictor import Prediction
 
 PATIENCE = 0.1  # seconds between two looks at whether to stop
 
@@ -35,11 +43,18 @@ def add(commands: Any) -> None:
         commands,
         "watch",
         run,
-        "score what arrives in a folder",
+        "score what arrives in a folder, or what a camera sees",
         "igd watch parts.igd incoming/ --out results/",
     )
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
-    command.add_argument("folder", type=Path, help="folder in which images arrive")
+    command.add_argument("folder", type=Path, nargs="?", help="folder in which images arrive")
+    command.add_argument(
+        "--camera",
+        metavar="NUMBER|ADDRESS",
+        help="frames of a camera in place of a folder: 0 is the first of this machine (Linux), "
+        "rtsp://... one of the network, a clip is played as if it were one",
+    )
+    add_rate_flag(command)
     command.add_argument(
         "--out",
         type=Path,
@@ -50,11 +65,13 @@ def add(commands: Any) -> None:
         "--every",
         type=float,
         default=1.0,
-        help="seconds between two looks; a file is scored when it did not change between them "
-        "(default: %(default)s)",
+        help="seconds between two looks, or frames of a camera; a file is scored when it did not "
+        "change between them (default: %(default)s)",
     )
     command.add_argument(
-        "--once", action="store_true", help="score what is there and not yet scored, then end"
+        "--once",
+        action="store_true",
+        help="score what is there and not yet scored, or one frame, then end",
     )
 
 
@@ -63,20 +80,26 @@ def run(options: argparse.Namespace) -> int:
     from igd.evaluation.results import Results
     from igd.files import locked, make_folder
 
-    check_order(options.model, [options.folder], "watch")
-    if not options.folder.is_dir():
+    if (options.folder is None) == (options.camera is None):
+        raise UserError("give a folder in which images arrive, or a camera (--camera 0)")
+    check_order(options.model, [options.folder] if options.folder else [], "watch")
+    if options.folder and not options.folder.is_dir():
         raise UserError(f"{options.folder}: no such folder; igd watch waits for images in one")
     if options.every <= 0:
         raise UserError(f"--every {options.every:g}: give a number of seconds above 0")
     with warnings_as_lines():
         predictor = load_predictor(options.model)
+    use_rate(options, predictor)
     with locked(make_folder(options.out) / "scores", "writing to"), interruptible() as stop:
-        made_from = {"model": hashlib.sha256(options.model.read_bytes()).hexdigest()}
-        results = Results(options.out, predictor, made_from=made_from, resume=True)
-        for paths in arrivals(options, results, stop):
-            for row in score(paths, options.folder, predictor, results):
-                _print(row, options.json)
-    print(f"igd: {results.tally}", file=sys.stderr)
+        origin = made_from(options.model, predictor)
+        results = Results(options.out, predictor, made_from=origin, resume=True)
+        verdicts = Verdicts(predictor, results, as_json=options.json, shown=True)
+        if options.camera:
+            score_camera(options, verdicts, stop)
+        else:
+            for paths in arrivals(options, results, stop):
+                score_files(paths, options.folder, verdicts)
+    verdicts.close()
     return DONE
 
 
@@ -91,18 +114,30 @@ def arrivals(options: argparse.Namespace, results: Results, stop: Any) -> Iterat
             return
 
 
-def score(
-    paths: list[Path], folder: Path, predictor: Predictor, results: Results
-) -> Iterator[dict[str, Any]]:
+def score_files(paths: list[Path], folder: Path, verdicts: Verdicts) -> None:
     """Score images and write their rows, each as soon as it is known."""
-    from igd.evaluation.results import as_row, as_written
-
-    predictions = predictor.predictions(paths, keep_images=True) if paths else ()
+    predictions = verdicts.predictor.predictions(paths, keep_images=True) if paths else ()
     for path, predicted in zip(paths, predictions, strict=True):
-        row = as_row(str(path), predicted, predictor)
-        results.write(str(path.relative_to(folder)), row, predicted)
-        results.done.add(as_written(str(path)))
-        yield row
+        _add(verdicts, str(path), str(path.relative_to(folder)), predicted)
+
+
+def score_camera(options: argparse.Namespace, verdicts: Verdicts, stop: Any) -> None:
+    """Score a frame now and then; its name is the time at which it was taken."""
+    from igd.data.formats.video import camera_frames
+
+    predictor = verdicts.predictor
+    for frame in camera_frames(options.camera):
+        taken = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
+        name = f"camera-{taken}"
+        (predicted,) = predictor.predictions([frame], keep_images=True)
+        _add(verdicts, name, name, predicted)
+        if options.once or _stopped_within(options.every, stop):
+            return
+
+
+def _add(verdicts: Verdicts, path: str, name: str, predicted: Prediction | UserError) -> None:
+    if verdicts.add(path, name, predicted):
+        print(f"igd: {verdicts.drift.notice}", file=sys.stderr)
 
 
 def _waiting(folder: Path, out: Path, done: set[str]) -> dict[Path, Arrival]:
@@ -131,12 +166,3 @@ def _stopped_within(seconds: float, stop: Any) -> bool:
     while not stop() and time.monotonic() < until:
         time.sleep(min(PATIENCE, seconds))
     return bool(stop())
-
-
-def _print(row: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(row), flush=True)
-        return
-    verdict = "ANOMALOUS" if row["is_anomalous"] else "normal"
-    told = f"{verdict:<9}  score {row['score']:.4f}" if row["error"] is None else "unreadable"
-    print(f"{told}  {visible(row['path'])}", flush=True)

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from igd.data import decoder_messages
+from igd.data.frames import CLIPS, frame_of, images_in, is_clip
 from igd.data.integrity import check_opened, checked
 from igd.errors import UserError
 
@@ -48,13 +49,28 @@ class TooManyPixels(UnreadableImage):
 
 
 def find_images(folder: Path) -> list[Path]:
-    """Every image file in a folder and the folders in it, in a stable order."""
+    """Every image in a folder and the folders in it, in a stable order; of a TIFF, every page."""
+    if frame_of(folder):
+        return [folder]
+    return [image for path in find_files(folder) for image in images_in(path)]
+
+
+def find_frames(folder: Path, every: int = 1) -> list[Path]:
+    """The same, and one in `every` frames of clips."""
+    if folder.is_file() or frame_of(folder):
+        return images_in(folder, every)
+    return [image for path in find_files(folder, CLIPS) for image in images_in(path, every)]
+
+
+def find_files(folder: Path, more: tuple[str, ...] = ()) -> list[Path]:
+    """Every image file in a folder, and files of other suffixes."""
     if not folder.exists():
         raise UserError(f"{folder}: no such folder")
     if folder.is_file():
         return [folder]
+    suffixes = (*SUFFIXES, *more)
     found = sorted(
-        path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()
+        path for path in folder.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
     )
     if not found:
         others = Counter(
@@ -67,7 +83,7 @@ def find_images(folder: Path) -> list[Path]:
                 f"of {count} {suffix} files, choose which values become black and white, and save "
                 "them as PNG first"
             )
-        raise UserError(f"{folder}: no images found (looked for {' '.join(SUFFIXES)}); {way_out}")
+        raise UserError(f"{folder}: no images found (looked for {' '.join(suffixes)}); {way_out}")
     return found
 
 
@@ -77,21 +93,32 @@ def read_image(path: str | Path) -> Image.Image:
         from igd.data.formats.dicom import read_dicom
 
         return read_dicom(Path(path))
+    frame = frame_of(Path(path))
+    if frame and is_clip(frame.file):
+        from igd.data.formats.video import read_frame
+
+        return read_frame(frame)
+    if frame:
+        return decode_image(frame.file, str(path), LARGEST, page=frame.number)
     return decode_image(Path(path), str(path), LARGEST)
 
 
 def decode_image(
-    file: Path | BinaryIO, name: str, largest: int, formats: tuple[str, ...] | None = None
+    file: Path | BinaryIO,
+    name: str,
+    largest: int,
+    formats: tuple[str, ...] | None = None,
+    page: int | None = None,
 ) -> Image.Image:
     """The same from an open file too; `formats` limits what strangers may send to decoders that are
-    made for photographs.
+    made for photographs. Without a `page`, the first is read, and `info` says how many there are.
     """
     try:
         contents = _contents(file, name)
         first, *others = checked(contents)
-        decoded = _decoded(first, contents, name, largest, formats)
+        decoded = _decoded(first, contents, name, largest, formats, page)
         for other in others:
-            again = _decoded(other, contents, name, largest, formats)
+            again = _decoded(other, contents, name, largest, formats, page)
             if again.tobytes() != decoded.tobytes():
                 raise UnreadableImage(f"{name}: can't be decoded (its data end too early)")
         return decoded
@@ -117,23 +144,36 @@ def _contents(file: Path | BinaryIO, name: str) -> bytes:
 
 
 def _decoded(
-    decodable: bytes, contents: bytes, name: str, largest: int, formats: tuple[str, ...] | None
+    decodable: bytes,
+    contents: bytes,
+    name: str,
+    largest: int,
+    formats: tuple[str, ...] | None,
+    page: int | None,
 ) -> Image.Image:
     with Image.open(io.BytesIO(decodable), formats=formats) as opened:
         if opened.width * opened.height > largest:
             raise TooManyPixels(
                 f"{name}: {opened.width}x{opened.height} pixels are more than {largest:,}"
             )
+        if page:
+            opened.seek(page)
         check_opened(opened, contents)
         pages = getattr(opened, "n_frames", 1)
-        opened.seek(0)
+        opened.seek(page or 0)
         decoded = to_rgb(ImageOps.exif_transpose(opened))
-        decoded.info[PAGES] = pages
+        decoded.info[PAGES] = pages if page is None else 1
         return decoded
 
 
 def claimed_pixels(file: Path | BinaryIO, formats: tuple[str, ...] | None = None) -> int:
     """How many pixels a file says it has, from its header; 0 where that can't be read."""
+    frame = frame_of(file) if isinstance(file, Path) else None
+    if frame and is_clip(frame.file):
+        from igd.data.formats.video import frame_pixels
+
+        return frame_pixels(frame)
+    file = frame.file if frame else file
     try:
         with Image.open(file, formats=formats) as opened:
             return opened.width * opened.height

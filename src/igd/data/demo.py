@@ -35,7 +35,7 @@ def make_demo(folder: Path, seed: int = 0) -> Path:
     ground_truth/<defect>.
     """
     rng = np.random.default_rng(seed)
-    wall = _wall()
+    wall = photograph_of_bricks()
     for n in range(TRAINING):
         _save(_photograph(wall, rng), folder / "train" / "good" / f"{n:03d}.png")
     for n in range(TEST_GOOD):
@@ -50,7 +50,7 @@ def make_demo(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def _wall() -> Pixels:
+def photograph_of_bricks() -> Pixels:
     with as_file(files("igd.data") / "brick.png") as path, Image.open(path) as photograph:
         return np.asarray(photograph.convert("L"))
 

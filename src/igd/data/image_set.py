@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from igd.cpu import in_parallel
+from igd.data.alignment import drawn_shift
 from igd.data.decoding import DEEP, MODE, UnreadableImage
 from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, Source
-from igd.data.store import HELD, Pixels, Selection, keep_pixels
+from igd.data.store import HELD, Pixels, Selection, Square, keep_pixels
 from igd.errors import UserError
 from igd.progress import Progress
 
 # Share of a deep file's range; images that use no more of it keep a quarter of the grey levels, or
 # fewer.
 DIM = 0.25
+
+Cut = Callable[[int, Image.Image], list[Square]]  # squares of an image, by its number
 
 
 @dataclass
@@ -57,11 +61,16 @@ def decode(
     strict: bool = False,
     progress: Progress,
     held: int = HELD,
+    learning: bool = False,
+    cut: Cut | None = None,
+    each: int = 1,
 ) -> ImageSet:
     """Decode every image once, in parallel. An unreadable one is named and left out or, if
     `strict`, refused.
 
-    Up to `held` bytes the pixels stay in memory, above in a temporary file.
+    Up to `held` bytes the pixels stay in memory, above in a temporary file. Of each image there is
+    one square, or as many as `cut` makes: `each`. Images that are to be learnt from and are aligned
+    forget some of their edge (`learning`).
     """
     names: list[str] = []
     sizes: list[tuple[int, int]] = []
@@ -71,22 +80,24 @@ def decode(
     used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
-        squares = progress.track(_squares(source, geometry), len(source), "reading images")
+        squares = progress.track(
+            _squares(source, geometry, learning, cut), len(source), "reading images"
+        )
         for number, (name, decoded) in enumerate(squares):
             if isinstance(decoded, UnreadableImage):
                 if strict:
                     raise decoded
                 skipped.append(str(decoded))
                 continue
-            square, size, share, mode = decoded
+            own, size, share, mode = decoded
             modes.append(mode)
             numbers.append(number)
             names.append(name)
             sizes.append(size)
             used.extend(() if share is None else (share,))
-            yield square
+            yield from own
 
-    pixels = keep_pixels(readable(), len(source), held=held)
+    pixels = keep_pixels(readable(), each * len(source), held=held)
     if not names:
         raise UserError(
             f"{source.described}: none of the {len(source)} images can be read; the first: "
@@ -115,14 +126,21 @@ def _warn_of_depth(used: list[float], count: int, source: Source, progress: Prog
         )
 
 
-def _squares(source: Source, geometry: Geometry) -> Iterator[tuple[str, Any]]:
+def _squares(
+    source: Source, geometry: Geometry, learning: bool, cut: Cut | None
+) -> Iterator[tuple[str, Any]]:
     def read(number: int) -> Any:
         try:
             image = source.read(number)
         except UnreadableImage as error:
             return error
+        geometry.check(source.names[number], image.size)
         mode = image.info.get(MODE, image.mode)
-        return geometry.to_square(image), image.size, image.info.get(DEEP), mode
+        forget = drawn_shift(number, image.size) if learning and geometry.align else None
+        own = (
+            cut(number, image) if cut else [geometry.to_square(image, geometry.pose(image), forget)]
+        )
+        return own, image.size, image.info.get(DEEP), mode
 
     squares = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)
     yield from zip(source.names, squares, strict=True)

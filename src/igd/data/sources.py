@@ -25,10 +25,12 @@ from igd.data.decoding import (
     LARGEST,
     claimed_pixels,
     decode_image,
+    find_frames,
     find_images,
     read_image,
     to_rgb,
 )
+from igd.data.frames import is_clip
 from igd.data.remote import find_remote_images, is_address, read_remote_image
 from igd.data.sample import Sample, groups_of
 from igd.errors import UserError
@@ -72,8 +74,9 @@ def as_source(images: Any) -> Source:
         addresses = find_remote_images(images)
         return replace(_addresses(addresses, images), single=addresses == [images])
     if isinstance(images, str | Path):
-        found = _files(find_images(Path(images)), str(images))
-        return replace(found, single=Path(images).is_file())
+        path = Path(images)
+        found = _files(find_frames(path) if is_clip(path) else find_images(path), str(images))
+        return replace(found, single=found.names == [str(path)] and not path.is_dir())
     if is_array(images):
         what = "the tensor" if is_tensor(images) else "the array"
         arrays, single = images_of(images, what)

@@ -26,7 +26,7 @@ from igd.detector import IGD
 from igd.errors import UserError
 from igd.files import atomic, check_writable
 from igd.inference.checksum import with_checksum
-from igd.inference.runtime import FORMAT, HEADER, INPUT, Runtime
+from igd.inference.runtime import FORMAT, HEADER, INPUT, PLACES, Runtime
 from igd.progress import Progress
 from igd.training.calibration_history import CalibrationRecord, record_of
 from igd.version import __version__
@@ -45,6 +45,7 @@ def export(
     path: Path,
     *,
     images: NDArray[np.uint8] | None = None,
+    places: NDArray[np.int64] | None = None,
     int8: bool = False,
     tolerance: float | None = None,
     progress: Progress | None = None,
@@ -52,15 +53,18 @@ def export(
     """Write a detector to `path`, or nothing where the exported model strays further than
     `tolerance` from it.
 
-    `images` to compare them on, (n, channels, side, side); by default those held-out ones that the
-    model file keeps.
+    `images` to compare them on, (n, channels, side, side), and their `places` if they are tiles and
+    it matters; by default those held-out ones that the model file keeps.
     """
     check_writable(path)
     if find_spec(TRACER) is None:
         raise UserError(
             f"export needs the package {TRACER}; install it with: pip install 'igd-anomaly[export]'"
         )
-    tried = detector.fitted_.examples.numpy() if images is None else images
+    tried, kept = images, detector.fitted_.example_places
+    if tried is None:
+        tried = detector.fitted_.examples.numpy()
+        places = None if kept is None else kept.numpy()
     if not len(tried):
         raise UserError(
             f"{path}: no images to compare the exported model on; name some with --check"
@@ -74,14 +78,16 @@ def export(
         from igd.deploy.quantisation import quantised
 
         with _quiet():
-            model = quantised(model, detector.fitted_.examples.numpy())
+            model = quantised(
+                model, detector.fitted_.examples.numpy(), None if kept is None else kept.numpy()
+            )
     described = describe(detector)
     runtime = Runtime(_with_header(model, {**described, "parity": None}), str(path))
-    parity = compare(detector, runtime, tried, allowed)
+    parity = compare(detector, runtime, tried, allowed, places)
     check(parity, str(path))
     measured = {
         "parity": parity.to_json(),
-        "probe_score": float(runtime.score_batch(runtime.probe).score[0]),
+        "probe_score": float(runtime.score_batch(runtime.probe, runtime.probe_places).score[0]),
         "int8": int8,
     }
     with atomic(path) as part:
@@ -92,18 +98,20 @@ def export(
 def as_graph(detector: IGD) -> onnx.ModelProto:
     """All that a detector computes, as one graph."""
     traced = Traced(detector.fitted_).eval()
-    example = traced.example
+    examples = {INPUT: traced.example}
+    if traced.example_places is not None:
+        examples[PLACES] = traced.example_places
     with torch.no_grad(), _quiet():
         names = traced.outputs
         # So that what is computed once and kept is there, and goes into the graph as it is.
-        traced(example)
+        traced(*examples.values())
         batch = torch.export.Dim("batch", min=1, max=MOST_IMAGES)
         program = torch.onnx.export(
             traced,
-            (example,),
+            tuple(examples.values()),
             dynamo=True,
-            dynamic_shapes=({0: batch},),
-            input_names=[INPUT],
+            dynamic_shapes=tuple({0: batch} for _ in examples),
+            input_names=[*examples],
             output_names=names,
             verbose=False,
         )
@@ -140,6 +148,7 @@ def describe(detector: IGD) -> dict[str, object]:
         "format": FORMAT,
         "exported_by": f"igd {__version__}",
         "geometry": asdict(detector.geometry_),
+        "tiling": detector.tiling_ and asdict(detector.tiling_),
         "channels": detector.channels_,
         "smallest_side": detector.smallest_side_,
         "calibration_scores": np.asarray(detector.calibration_.scores, dtype=np.float64).tolist(),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from igd.data.tiles import Tiling
 from igd.deploy.loading import load_predictor
 from igd.inference.conformal import smallest_rate
 from igd.inference.runtime import Runtime
@@ -19,7 +20,7 @@ BINS = 40
 def model_info(path: Path) -> dict[str, Any]:
     """All of it as JSON; what a file of an older version does not say is not there."""
     predictor = load_predictor(path)
-    calibration = predictor.calibration_
+    calibration, roi = predictor.calibration_, predictor.geometry_.roi
     described = _exported(predictor) if isinstance(predictor, Runtime) else _own(predictor)
     return {
         "path": str(path),
@@ -28,6 +29,9 @@ def model_info(path: Path) -> dict[str, Any]:
         **described,
         "side": predictor.geometry_.side,
         "fit": predictor.geometry_.fit,
+        "roi": roi and roi.described(),
+        "align": predictor.geometry_.align is not None,
+        **_tiles(predictor.tiling_),
         "channels": predictor.channels_,
         "smallest_side": predictor.smallest_side_,
         "max_false_alarms": predictor.false_alarm_rate_,
@@ -35,6 +39,17 @@ def model_info(path: Path) -> dict[str, Any]:
         "threshold": predictor.threshold_,
         "pixel_threshold": predictor.pixel_threshold_,
         "histogram": histogram(calibration.scores, predictor.threshold_),
+    }
+
+
+def _tiles(tiling: Tiling | None) -> dict[str, Any]:
+    """How images are cut, where they are."""
+    if tiling is None:
+        return {}
+    return {
+        "tile": tiling.side,
+        "overlap": tiling.overlap,
+        "tile_descriptors": "shared" if tiling.size is None else "own",
     }
 
 

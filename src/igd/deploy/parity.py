@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from igd.errors import UserError
-from igd.inference.predictor import Predictor
+from igd.inference.predictor import Predictor, batch_size
 
 # A score this close to the threshold is decided by rounding: calibration images may lie on it.
 TIE = 1e-6
@@ -38,15 +38,20 @@ class Parity:
 
 
 def compare(
-    one: Predictor, other: Predictor, pixels: NDArray[np.uint8], tolerance: float
+    one: Predictor,
+    other: Predictor,
+    pixels: NDArray[np.uint8],
+    tolerance: float,
+    places: NDArray[np.int64] | None = None,
 ) -> Parity:
-    """Show both the same images, (n, channels, side, side) at the model's size, a batch at a
-    time.
+    """Show both the same images or tiles, (n, channels, side, side) at the model's size, a batch at
+    a time.
     """
-    scores, maps = [], 0.0
-    for first in range(0, len(pixels), one.batch_):
-        part = pixels[first : first + one.batch_]
-        ours, theirs = one.score_batch(part), other.score_batch(part)
+    scores, maps, size = [], 0.0, batch_size(one.geometry_.side)
+    for first in range(0, len(pixels), size):
+        part = pixels[first : first + size]
+        own = None if places is None else places[first : first + size]
+        ours, theirs = one.score_batch(part, own), other.score_batch(part, own)
         scores.append(np.stack([ours.score, theirs.score]))
         maps = float(np.maximum(maps, np.abs(ours.map - theirs.map).max()))  # NaN stays NaN
     ours, theirs = np.concatenate(scores, axis=1)

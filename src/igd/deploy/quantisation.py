@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from igd.inference.runtime import INPUT
+from igd.inference.runtime import INPUT, PLACES
 
 
-def quantised(model: onnx.ModelProto, pixels: NDArray[np.uint8]) -> onnx.ModelProto:
+def quantised(
+    model: onnx.ModelProto, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
+) -> onnx.ModelProto:
     """The same graph with 8-bit convolutions, their ranges measured on images (n, channels, side,
     side).
     """
@@ -30,7 +32,7 @@ def quantised(model: onnx.ModelProto, pixels: NDArray[np.uint8]) -> onnx.ModelPr
         quantize_static(
             prepared,
             small,
-            _Images(pixels),
+            _Images(pixels, places),
             quant_format=QuantFormat.QDQ,
             op_types_to_quantize=["Conv"],
             per_channel=True,
@@ -43,10 +45,14 @@ def quantised(model: onnx.ModelProto, pixels: NDArray[np.uint8]) -> onnx.ModelPr
 class _Images(CalibrationDataReader):
     """One image after another, in colour."""
 
-    def __init__(self, pixels: NDArray[np.uint8]) -> None:
+    def __init__(self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None) -> None:
         colour = np.repeat(pixels, 3, axis=1) if pixels.shape[1] == 1 else pixels
-        self.images = iter(np.split(colour, len(colour)))
+        given: dict[str, NDArray[Any]] = {INPUT: colour}
+        if places is not None:
+            given[PLACES] = places
+        self.images = iter(
+            {name: each[n : n + 1] for name, each in given.items()} for n in range(len(colour))
+        )
 
     def get_next(self) -> dict[str, Any] | None:
-        image = next(self.images, None)
-        return None if image is None else {INPUT: image}
+        return next(self.images, None)

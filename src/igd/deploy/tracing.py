@@ -30,9 +30,9 @@ class Traced(nn.Module):
             [*networks, *([fitted.backbone.view] if fitted.backbone else [])]
         )
 
-    def forward(self, pixels: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, pixels: Tensor, places: Tensor | None = None) -> tuple[Tensor, ...]:
         score, anomaly_map, terms = self.fitted.forward(
-            pixels if self.fitted.channels == 3 else grey(pixels)
+            pixels if self.fitted.channels == 3 else grey(pixels), places
         )
         at_least = (self.calibration[None] >= score[:, None]).float().sum(dim=1)
         return score, (1 + at_least) / (len(self.calibration) + 1), anomaly_map, *terms.values()
@@ -44,9 +44,16 @@ class Traced(nn.Module):
         return torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=rng)
 
     @property
+    def example_places(self) -> Tensor | None:
+        """Of tiles, where each place has a descriptor of its own."""
+        tiling = self.fitted.tiling
+        return torch.zeros(2, dtype=torch.long) if tiling and tiling.size else None
+
+    @property
     def outputs(self) -> list[str]:
         """The names of what `forward` gives."""
-        return [*OUTPUTS, *self.fitted.score(self.example[:, : self.fitted.channels]).terms]
+        pixels = self.example[:, : self.fitted.channels]
+        return [*OUTPUTS, *self.fitted.score(pixels, self.example_places).terms]
 
 
 def grey(pixels: Tensor) -> Tensor:

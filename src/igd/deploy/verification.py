@@ -33,10 +33,10 @@ class Verified:
 def verify(path: Path) -> Verified:
     """Read a model and score again what it was tried on; raises `UserError` for a damaged one."""
     predictor = load_predictor(path)  # checks the checksum
-    tolerance = TOLERANCE
+    tolerance, places = TOLERANCE, None
     if isinstance(predictor, Runtime):
         has_checksum, known = bool(predictor.is_checked), predictor.probe_score_
-        pixels = predictor.probe[: 0 if known is None else 1]
+        pixels, places = predictor.probe[: 0 if known is None else 1], predictor.probe_places
         expected = np.array([] if known is None else [known])
         tolerance = max(tolerance, (predictor.parity_ or {}).get("tolerance", 0))
     else:
@@ -45,8 +45,14 @@ def verify(path: Path) -> Verified:
 
         assert isinstance(predictor, IGD)
         has_checksum, pixels = in_file(path), predictor.fitted_.examples.numpy()
-        expected = predictor.fitted_.example_scores.numpy()
-    scores = [predictor.score_batch(pixels[n : n + 1]).score for n in range(len(pixels))]
+        expected, kept = predictor.fitted_.example_scores.numpy(), predictor.fitted_.example_places
+        places = None if kept is None else kept.numpy()
+    scores = [
+        predictor.score_batch(
+            pixels[n : n + 1], None if places is None else places[n : n + 1]
+        ).score
+        for n in range(len(pixels))
+    ]
     found = np.concatenate(scores) if scores else np.array([])
     difference = float(np.abs(found - expected).max()) if scores else 0.0
     if not difference <= tolerance:

@@ -16,7 +16,7 @@ from igd.errors import UserError
 from igd.evaluation.confidence import Groups, Interval, mistake_interval, ranking_intervals
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
 from igd.evaluation.summary import in_numbers
-from igd.inference.mismatch import counted_lines
+from igd.inference.mismatch import check_mismatch, counted_lines
 from igd.inference.predictor import Predictor
 from igd.progress import Progress
 
@@ -43,19 +43,25 @@ class Evaluation:
 
 
 def evaluate(
-    detector: Predictor, samples: list[Sample], progress: Progress | None = None
+    detector: Predictor,
+    samples: list[Sample],
+    progress: Progress | None = None,
+    strict: bool = False,
 ) -> Evaluation:
     """Score every test image once; metrics of localisation come from those whose mask is known.
-    Where samples have groups, intervals respect them.
+    Where samples have groups, intervals respect them. If `strict`, images that differ from those
+    that the detector learnt from are refused.
     """
     predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
     progress, source = progress or Progress(), as_source(samples)
-    differing: Counter[str] = Counter()
+    differing, beyond = Counter[str](), 0  # defects outside of the region of interest
     for sample, prediction in zip(
         samples, detector.predictions(source, progress=progress), strict=True
     ):
         if isinstance(prediction, UserError):
             raise prediction
+        if strict:
+            check_mismatch(sample.identifier, prediction.mismatches)
         differing.update(prediction.mismatches)
         predicted.append(
             ScoredSample(
@@ -73,9 +79,16 @@ def evaluate(
             unusable[sample.identifier] = str(error)
             continue
         if mask is not None:
-            pixels.add(prediction.map, mask)
+            outside = detector.geometry_.outside(width, height, prediction.pose)
+            pixels.add(prediction.map, mask, outside)
+            beyond += bool(mask.any()) and outside is not None and bool(outside[mask].all())
     for line in counted_lines(differing, len(samples)):
         progress.say(line)
+    if beyond:
+        progress.say(
+            f"{beyond} anomalous images have their defect outside of the region of interest: it "
+            f"can't be found, and counts as missed where nothing else is"
+        )
     unusable |= _missing_masks(samples)
     if unusable:
         progress.say(_told(unusable))
@@ -90,6 +103,7 @@ def evaluate(
         "n_masks": sum(
             sample.mask is not None and sample.identifier not in unusable for sample in samples
         ),
+        **({} if detector.geometry_.roi is None else {"n_outside_roi": beyond}),
         **({} if groups is None else {"n_groups": int(groups.max()) + 1}),
         "promised_false_alarm_rate": detector.false_alarm_rate_,
         "intervals_95": _intervals(labels, scores, detector.threshold_, groups),

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
 from igd.cpu import in_parallel
+from igd.data.geometry import stack
 from igd.data.sample import Sample
 from igd.detector import IGD
-from igd.inference.predictor import stack
 
 POINTS = 500  # at most: more would be a cloud, and t-SNE takes longer than they are worth
 FEWEST = 10  # below, distances on the plane say nothing
@@ -47,6 +47,8 @@ def plane(latent: Floats, seed: int = 0) -> Floats:
 
 
 def _latents(detector: IGD, samples: list[Sample]) -> dict[str, Floats]:
+    if detector.tiling_:
+        return _latents_of_tiled(detector, samples)
     squares: list[NDArray[np.uint8]] = []
     latents: dict[str, list[Floats]] = {}
     for number, square in enumerate(
@@ -58,3 +60,16 @@ def _latents(detector: IGD, samples: list[Sample]) -> dict[str, Floats]:
                 latents.setdefault(name, []).append(latent.double().numpy())
             squares = []
     return {name: np.concatenate(parts) for name, parts in latents.items()}
+
+
+def _latents_of_tiled(detector: IGD, samples: list[Sample]) -> dict[str, Floats]:
+    """Of images in tiles, the mean over the tiles."""
+    latents: dict[str, list[Floats]] = {}
+    for sample in samples:
+        own: dict[str, list[Floats]] = {}
+        for tiles, _ in detector.squares(sample.identifier, sample.read()):
+            for name, latent in detector.fitted_.latents(torch.from_numpy(tiles)).items():
+                own.setdefault(name, []).append(latent.double().numpy())
+        for name, parts in own.items():
+            latents.setdefault(name, []).append(np.concatenate(parts).mean(axis=0))
+    return {name: np.stack(rows) for name, rows in latents.items()}

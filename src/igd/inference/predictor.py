@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.cpu import chained, in_parallel
-from igd.data.geometry import Geometry, check_large_enough
+from igd.data.alignment import Pose
+from igd.data.geometry import Geometry, stack
 from igd.data.sources import PIXELS_HELD, as_source
+from igd.data.tiles import Tiling, check_tile_fits
 from igd.errors import DamagedModel, UserError
 from igd.inference.conformal import Calibration
 from igd.inference.mismatch import mismatches
+from igd.inference.tiled import PIXELS_AT_ONCE, TiledScores, score_in_tiles, tile_batches
 from igd.progress import Progress
 
 Batch = list[tuple[int, "DecodedImage | Exception | None"]]  # numbers of images, and what they are
-PIXELS_AT_ONCE = 16 * 256 * 256  # scored together
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Prediction:
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
     # How it differs from the images that the model learnt from, and what of it was not read.
     mismatches: tuple[str, ...] = ()
+    pose: Pose | None = None  # of the part, where the model aligns images
 
 
 class BatchScores(NamedTuple):
@@ -56,11 +59,12 @@ class BatchScores(NamedTuple):
 class DecodedImage(NamedTuple):
     """An image on its way to the model."""
 
-    square: NDArray[np.uint8]  # its pixels at the model's size
+    square: NDArray[np.uint8]  # its pixels at the model's size; all of them, where it reads tiles
     size: tuple[int, int]  # width and height of the original
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took
     mismatches: tuple[str, ...] = ()
+    pose: Pose | None = None
 
 
 @dataclass
@@ -81,6 +85,7 @@ class Predictor(ABC):
     """A model that can predict. Who makes one sets the attributes and scores batches."""
 
     geometry_: Geometry
+    tiling_: Tiling | None = None  # how an image is cut; None: it is read as a whole
     channels_: int  # 1: grey, 3: colour
     smallest_side_: int  # of an image that the model says anything about, in pixels
     calibration_: Calibration
@@ -88,8 +93,12 @@ class Predictor(ABC):
     at_once_: int = 1  # batches that `predictions` has scored at the same time
 
     @abstractmethod
-    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
-        """Score images at the model's size, (b, channels, side, side)."""
+    def score_batch(
+        self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
+    ) -> BatchScores:
+        """Score images or tiles at the model's size, (b, channels, side, side). Where each place
+        has a descriptor of its own, the numbers of the tiles' places are needed.
+        """
 
     def check_ready(self) -> None:  # noqa: B027 - most are ready when they are made
         """Refuse to predict before there is anything to predict with."""
@@ -135,7 +144,8 @@ class Predictor(ABC):
 
     @property
     def batch_(self) -> int:
-        return batch_size(self.geometry_.side)
+        """Images that are scored together; of those in tiles, the tiles are."""
+        return 1 if self.tiling_ else batch_size(self.geometry_.side)
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:
         """A `Prediction` for one image: a file, an array (h, w[, 3]), a tensor ([3,] h, w), a PIL
@@ -223,20 +233,32 @@ class Predictor(ABC):
     def predicted(
         self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
     ) -> Iterator[Prediction | UserError]:
-        """Predict named images as one batch, in order; those that are errors stay errors."""
+        """Predict named images as one batch, in order; those that are errors stay errors. Of images
+        in tiles, each is a batch.
+        """
+        if self.tiling_ and len(images) > 1:
+            for each in images:
+                yield from self.predicted([each], timing)
+            return
         decoded = [(name, image) for name, image in images if isinstance(image, DecodedImage)]
         scored: Iterator[Prediction] = iter(())
         if decoded:
             started = time.perf_counter()
-            scores = self.score_batch(stack([image.square for _, image in decoded]))
+            scores = self._scores([image.square for _, image in decoded])
             in_model = time.perf_counter() - started
             timing.add(sum(image.seconds for _, image in decoded), in_model)
             scored = self._predictions(decoded, scores)
         for _, image in images:
             yield image if isinstance(image, UserError) else next(scored)
 
+    def _scores(self, images: list[NDArray[np.uint8]]) -> BatchScores | TiledScores:
+        if self.tiling_ is None:
+            return self.score_batch(stack(images))
+        (pixels,) = images
+        return score_in_tiles(self.score_batch, pixels, self.tiling_, self.geometry_)
+
     def _predictions(
-        self, images: list[tuple[str, DecodedImage]], scores: BatchScores
+        self, images: list[tuple[str, DecodedImage]], scores: BatchScores | TiledScores
     ) -> Iterator[Prediction]:
         p_values, limit = self.calibration_.p_values(scores.score), self.threshold_
         for number, (name, image) in enumerate(images):
@@ -251,26 +273,53 @@ class Predictor(ABC):
                 score=score,
                 p_value=float(p_values[number]),
                 is_anomalous=score > limit,
-                map=self.geometry_.to_original(scores.map[number], *image.size),
+                map=scores.map[number]
+                if self.tiling_
+                else self.geometry_.to_original(scores.map[number], *image.size, image.pose),
                 terms={term: float(value[number]) for term, value in scores.terms.items()},
                 image=image.image,
                 mismatches=image.mismatches,
+                pose=image.pose,
             )
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels of an image at the model's size: (side, side[, 3])."""
-        return self.geometry_.to_square(image.convert("RGB" if self.channels_ == 3 else "L"))
+        return self._square(image, self.geometry_.pose(image))
+
+    def _square(self, image: Image.Image, pose: Pose | None) -> NDArray[np.uint8]:
+        return self.geometry_.to_square(self._converted(image), pose)
+
+    def squares(
+        self, name: str, image: Image.Image
+    ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64] | None]]:
+        """All that the model reads of an image, (b, channels, side, side), batch after batch; of
+        tiles with their places, where each has a descriptor of its own.
+        """
+        if self.tiling_ is None:
+            yield stack([self.square(image)]), None
+            return
+        check_tile_fits(name, image.size, self.tiling_)
+        pixels = np.asarray(self._converted(image))
+        for tiles, places in tile_batches(pixels, self.tiling_, self.geometry_):
+            yield tiles, None if self.tiling_.size is None else places
+
+    def _converted(self, image: Image.Image) -> Image.Image:
+        return image.convert("RGB" if self.channels_ == 3 else "L")
 
     def decoded(self, name: str, image: Image.Image, keep_image: bool = False) -> DecodedImage:
         """An image on its way to the model, or the error that says why nothing can be predicted for
         it.
         """
-        check_large_enough(name, image.size, self.smallest_side_)
+        self.geometry_.check(name, image.size, self.smallest_side_)
+        if self.tiling_:
+            check_tile_fits(name, image.size, self.tiling_)
+        pose = self.geometry_.pose(image)
         return DecodedImage(
-            self.square(image),
+            np.asarray(self._converted(image)) if self.tiling_ else self._square(image, pose),
             image.size,
             image if keep_image else None,
-            mismatches=mismatches(image, getattr(self, "provenance_", {})),
+            mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_, pose),
+            pose=pose,
         )
 
 
@@ -285,9 +334,3 @@ def batch_size(side: int) -> int:
     memory.
     """
     return min(256, max(1, PIXELS_AT_ONCE // side**2))
-
-
-def stack(squares: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Square pixels (side, side[, 3]) as one array (n, channels, side, side)."""
-    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
-    return np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))

@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 
 from igd import cpu
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.tiles import Tiling
 from igd.errors import DamagedModel, ModelWarning, UserError
 from igd.inference.checksum import has_its_checksum
 from igd.inference.conformal import Calibration
 from igd.inference.predictor import BatchScores, Predictor
 from igd.ops.session import Session
 
-FORMAT = 2
+FORMAT = 3
 CHECKED_SINCE = 2  # the format whose files must have a checksum
 HEADER = "igd"  # key of the JSON header among the metadata of the graph
 INPUT = "pixels"
+PLACES = "places"  # of tiles, a second input where each place has a descriptor of its own
 TOLD = ("exported_by", "int8", "identity", "calibration", "history")  # for people, unchecked
 OUTPUTS = ("score", "p_value", "map")  # and the terms of the score behind them
 
@@ -82,7 +84,8 @@ class Runtime(Predictor):
             )
         if header["format"] >= CHECKED_SINCE and not self.is_checked:
             raise DamagedModel("damaged: its checksum is missing; export it again or copy it again")
-        self.geometry_ = Geometry(**header["geometry"])
+        self.geometry_ = Geometry.from_json(header["geometry"])
+        self.tiling_ = _tiling(header.get("tiling"))
         self.channels_, self.smallest_side_ = header["channels"], header["smallest_side"]
         self.calibration_ = Calibration(
             np.array(header["calibration_scores"], dtype=np.float64),
@@ -96,6 +99,7 @@ class Runtime(Predictor):
         self.told_ = {name: header[name] for name in TOLD if name in header}
         side = self.geometry_.side
         known = [output.name for output in self.session.opened.get_outputs()[: len(OUTPUTS)]]
+        places = [PLACES] if self.tiling_ and self.tiling_.size else []
         possible = (
             self.geometry_.fit in FITS
             and 0 < side <= LARGEST_SIDE
@@ -103,6 +107,7 @@ class Runtime(Predictor):
             and isinstance(self.smallest_side_, int)
             and 0 <= self.smallest_side_ <= LARGEST_SIDE
             and known == list(OUTPUTS)
+            and [each.name for each in self.session.opened.get_inputs()] == [INPUT, *places]
             and self.session.opened.get_inputs()[0].shape[1:] == [3, side, side]
         )
         if not possible:
@@ -113,10 +118,13 @@ class Runtime(Predictor):
         told = self.told_.get("identity")  # which older exports don't have
         return dict(told) if isinstance(told, dict) else super().identity_
 
-    def score_batch(self, pixels: NDArray[np.uint8]) -> BatchScores:
+    def score_batch(
+        self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
+    ) -> BatchScores:
         colour = np.repeat(pixels, 3, axis=1) if self.channels_ == 1 else pixels
+        given = {INPUT: colour, **({} if places is None else {PLACES: places})}
         try:
-            score, _, anomaly_map, *terms = self.session.run({INPUT: colour})
+            score, _, anomaly_map, *terms = self.session.run(given)
         except Exception as error:  # ONNX Runtime has a dozen kinds of its own
             reason = str(error).splitlines()[0][:200]
             raise DamagedModel(f"the model can't be run, or is damaged ({reason})") from None
@@ -130,3 +138,19 @@ class Runtime(Predictor):
         side = self.geometry_.side
         noise = np.random.default_rng(0).integers(0, 256, (1, self.channels_, side, side))
         return noise.astype(np.uint8)
+
+    @property
+    def probe_places(self) -> NDArray[np.int64] | None:
+        """Where the probe is taken to be, if it matters."""
+        own = self.tiling_ is not None and self.tiling_.size is not None
+        return np.zeros(1, dtype=np.int64) if own else None
+
+
+def _tiling(described: Any) -> Tiling | None:
+    """How images are cut; None where they are read as a whole, as by all older exports."""
+    if described is None:
+        return None
+    size = described["size"]
+    tiling = Tiling(described["side"], described["overlap"], size and (int(size[0]), int(size[1])))
+    tiling.check()
+    return tiling

@@ -10,9 +10,12 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from igd.data.geometry import LARGEST_SIDE
+from igd.data.tiles import MOST_OVERLAP
 from igd.scales.recipes import (
+    GRAIN,
     AutoEncoderSettings,
     BankSettings,
+    EmbeddingSettings,
     PixelSettings,
     PositionSettings,
     ScaleSettings,
@@ -21,12 +24,13 @@ from igd.scales.recipes import (
 from igd.training.parameters import Parameters
 
 Described = TypeVar("Described")
-DEEPEST, MOST_VALUES, LONGEST_TEXT = 8, 1_000_000, 10_000
+DEEPEST, MOST_VALUES, LONGEST_TEXT = 8, 1_000_000, 50_000
 LONGEST_LIST = 64  # of settings
 LARGEST = 2**31  # of numbers that nothing more is known about
 SHARE, POSITIVE = (0.0, 1.0), (1, LARGEST)
 RANGES: dict[str, tuple[float, float]] = {
     "side": (1, LARGEST_SIDE),
+    "overlap": (0, MOST_OVERLAP),
     "patch": (1, LARGEST_SIDE),
     "stride": (1, LARGEST_SIDE),
     "inference_stride": (1, LARGEST_SIDE),
@@ -66,7 +70,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "false_alarm_rate": SHARE,
     "background_level": (-1e6, 1e6),
 }
-FEATURE_KINDS = (PositionSettings, BankSettings, WholeSettings, PixelSettings)
+FEATURE_KINDS = (
+    PositionSettings,
+    BankSettings,
+    WholeSettings,
+    EmbeddingSettings,
+    PixelSettings,
+)
 PARAMETER_KINDS: dict[str, tuple[type, ...]] = {
     "None": (NoneType,),
     "bool": (bool,),
@@ -93,7 +103,10 @@ PROVENANCE: dict[str, type | UnionType] = {
     "seconds": int | float,
     "skipped": list,
     "protocols": list,
+    "updates": list,
 }
+
+UPDATE = {"made_at": str, "made_by": str, "source": str, "images": int}
 
 
 def check_values(header: dict[str, Any]) -> None:
@@ -143,6 +156,7 @@ def scale_settings(described: Any) -> ScaleSettings:
         settings: ScaleSettings = read_as(AutoEncoderSettings, described)
     else:
         kinds: dict[str, type[ScaleSettings]] = {each().name: each for each in FEATURE_KINDS}
+        kinds[GRAIN] = BankSettings
         if described.get("name") not in tuple(kinds):
             raise ValueError(f"no scale is called {_shown(described.get('name'))}")
         settings = read_as(kinds[described["name"]], described)
@@ -184,6 +198,10 @@ def check_provenance(described: Any) -> dict[str, Any]:
             raise ValueError(f"its provenance says that {name} is {_shown(value)}")
         if isinstance(value, int | float) and not 0 <= value <= LARGEST:
             raise ValueError(f"its provenance says that {name} is {_shown(value)}")
+    for each in described.get("updates", []):
+        told = isinstance(each, dict) and [each.get(name) for name in UPDATE]
+        if not told or [type(value) for value in told] != [*UPDATE.values()]:
+            raise ValueError(f"its provenance tells of an update as {_shown(each)}")
     return dict(described)
 
 

@@ -17,6 +17,7 @@ from igd.backbones.architectures import Attribution
 from igd.backbones.features import FrozenBackbone, input_side
 from igd.backbones.weights import build_backbone
 from igd.data.geometry import Geometry
+from igd.data.tiles import Tiling
 from igd.errors import UserError
 from igd.files.checkpoint import under
 from igd.files.tensors import read_tensors, write_tensors
@@ -34,17 +35,24 @@ from igd.scales.autoencoder import check_side
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
-from igd.scales.recipes import AutoEncoderSettings, PositionSettings, ScaleSettings
+from igd.scales.recipes import (
+    AutoEncoderSettings,
+    EmbeddingSettings,
+    PositionSettings,
+    ScaleSettings,
+)
+from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
-FORMAT = 5
+FORMAT = 6
 KIND = "model"
 MOST_SCALES = 16
 MOST_OVERLAP = 8  # patches over a pixel, along each axis
 CALIBRATION_TENSORS = tuple(
-    f"calibration.{name}" for name in ("scores", "peaks", "examples", "example_scores")
+    f"calibration.{name}"
+    for name in ("scores", "peaks", "examples", "example_scores", "example_places")
 )
 AGREEMENT = 1e-3  # between the score of a stored example and the one it had when the model was made
 
@@ -57,6 +65,7 @@ def write_model(path: Path, fitted: FittedState) -> None:
         "made_by": f"igd {__version__}",
         "parameters": fitted.parameters,
         "geometry": asdict(fitted.geometry),
+        "tiling": fitted.tiling and asdict(fitted.tiling),
         "channels": fitted.channels,
         "objective": asdict(fitted.objective),
         "scales": [asdict(scale.settings) for scale in fitted.scales],
@@ -75,6 +84,8 @@ def write_model(path: Path, fitted: FittedState) -> None:
         "calibration.examples": fitted.examples,
         "calibration.example_scores": fitted.example_scores,
     }
+    if fitted.example_places is not None:
+        tensors["calibration.example_places"] = fitted.example_places
     for scale in fitted.scales:
         tensors |= {f"{scale.settings.name}/{key}": value for key, value in scale.tensors().items()}
     if backbone:
@@ -137,8 +148,12 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
     example_scores = tensors.get("calibration.example_scores", tensors["calibration.scores"])
     _check_examples(examples, example_scores, (channels, geometry.side, geometry.side))
     settings = _scale_list(header["scales"], tensors)
+    tiling = _tiling(header.get("tiling"))
+    places = _example_places(tensors, len(examples), tiling)
     backbone = (
-        _backbone(header["backbone"], geometry.side, under("backbone/", tensors), path)
+        _backbone(
+            header["backbone"], geometry.side, under("backbone/", tensors), path, tiling is not None
+        )
         if header["backbone"] is not None
         else None
     )
@@ -152,6 +167,8 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
             _scale(each, objective, geometry, channels, tensors, backbone, path)
             for each in settings
         ],
+        tiling=tiling,
+        example_places=places,
         fusion=fusion,
         calibration=calibration,
         examples=examples,
@@ -188,11 +205,38 @@ def _check_examples(examples: Tensor, scores: Tensor, shape: tuple[int, int, int
         raise ValueError("impossible examples")
 
 
+def _tiling(described: Any) -> Tiling | None:
+    """How images are cut; files of models that read whole images may say nothing."""
+    if described is None:
+        return None
+    tiling = read_as(Tiling, described)
+    tiling.check()
+    return tiling
+
+
+def _example_places(tensors: dict[str, Tensor], count: int, tiling: Tiling | None) -> Tensor | None:
+    """The place of each example, where each place has a descriptor of its own."""
+    places = tensors.get("calibration.example_places")
+    if tiling is None or tiling.size is None:
+        return None
+    known = len(tiling.boxes(*tiling.size))
+    if (
+        places is None
+        or places.dtype != torch.long
+        or places.shape != (count,)
+        or not 0 <= int(places.min()) <= int(places.max()) < known
+    ):
+        raise ValueError("impossible places of examples")
+    return places
+
+
 def _check_example(fitted: FittedState) -> None:
     """That the parts fit each other, and say what they said when the model was made, a stored image
     tells.
     """
-    now, then = float(fitted.score(fitted.examples[:1]).score[0]), float(fitted.example_scores[0])
+    places = None if fitted.example_places is None else fitted.example_places[:1]
+    now = float(fitted.score(fitted.examples[:1], places).score[0])
+    then = float(fitted.example_scores[0])
     if not abs(now - then) <= AGREEMENT:
         raise ValueError(
             f"an image that it came with scores {now:g}, and {then:g} when it was made"
@@ -217,7 +261,11 @@ def _scale(
             raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
     elif backbone is None or max(_maps(settings), default=0) >= len(backbone.blocks):
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
-    scale = build_scale(settings, objective, geometry.side, channels, backbone)
+    elif isinstance(settings, EmbeddingSettings) and not backbone.vector:
+        raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")
+    scale = build_scale(
+        settings, objective, geometry.side, channels, backbone, RegionMask.of(geometry)
+    )
     scale.restore(under(f"{settings.name}/", tensors), path)
     return scale
 
@@ -252,7 +300,11 @@ def _backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
 
 
 def _backbone(
-    described: Any, side: int, parameters: dict[str, Tensor], path: Path
+    described: Any,
+    side: int,
+    parameters: dict[str, Tensor],
+    path: Path,
+    tiled: bool = False,
 ) -> FrozenBackbone:
     told = read_as(_BackboneHeader, described)
     blocks, vector = tuple(told.blocks), told.vector
@@ -261,7 +313,7 @@ def _backbone(
     )
     if max(blocks, default=0) >= len(backbone.channels) or not (blocks or vector):
         raise ValueError(f"{told.backbone} has no blocks {blocks}")
-    if told.side != input_side(side, backbone):
+    if told.side != input_side(side, backbone, tiled):
         raise ValueError(f"a backbone that reads {told.side} pixels a side")
     # Of one that was cut off, the whole file's checksum tells.
     if vector and backbone.identity != told.weights:

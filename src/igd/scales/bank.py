@@ -15,6 +15,7 @@ from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
 from igd.scales.recipes import BankSettings
+from igd.scales.region_mask import counted
 
 WHITENED_ON = 40_000  # patches
 CHOSEN_FROM = 12_000  # patches that the bank is chosen from
@@ -32,11 +33,34 @@ class BankScale(FeatureScale):
     def __init__(self, settings: BankSettings) -> None:
         self.settings = settings
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        for_whitening = drawn_patches([maps[n] for n in self.settings.maps], WHITENED_ON, rng)
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        maps = [features.maps[n] for n in self.settings.maps]
+        for_whitening = drawn_patches(maps, WHITENED_ON, rng, self.region)
         self.mean = for_whitening.mean(dim=0)
-        self.whitener = whitening(for_whitening - self.mean, self.settings.ridge)
-        candidates = drawn_patches([maps[n] for n in self.settings.maps], CHOSEN_FROM, rng)
+        self.whitener = whitening(covariance(for_whitening - self.mean), self.settings.ridge)
+        self._choose(drawn_patches(maps, CHOSEN_FROM, rng, self.region), rng)
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """The whitening is that of all patches together. The bank is chosen from the former one and
+        new patches: a coreset of a coreset, which covers what both covered.
+        """
+        maps = [features.maps[n] for n in self.settings.maps]
+        share = len(features) / (count + len(features))
+        coloured = torch.linalg.inv(self.whitener.double())  # white patches as they were
+        former = self.bank @ coloured.float() + self.mean
+        patches = drawn_patches(maps, WHITENED_ON, rng, self.region)
+        mean = patches.mean(dim=0)
+        shift = (mean - self.mean).double()
+        together = (
+            (1 - share) * without_ridge(coloured.T @ coloured, self.settings.ridge)
+            + share * covariance(patches - mean)
+            + share * (1 - share) * torch.outer(shift, shift)
+        )
+        self.mean = (self.mean.double() + share * shift).float()
+        self.whitener = whitening(together, self.settings.ridge)
+        self._choose(torch.cat([former, drawn_patches(maps, CHOSEN_FROM, rng, self.region)]), rng)
+
+    def _choose(self, candidates: Tensor, rng: torch.Generator) -> None:
         white = (candidates - self.mean) @ self.whitener
         self.bank = white[coreset(white, self.settings.patches, rng)].half().float()
 
@@ -46,13 +70,16 @@ class BankScale(FeatureScale):
         white = (patches.permute(0, 2, 3, 1).reshape(-1, size) - self.mean) @ self.whitener
         lengths = white.square().sum(dim=1, keepdim=True)
         squared = lengths - 2 * white @ self.bank.T + self.bank.square().sum(dim=1)
-        nearest = squared.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
+        if self.settings.nearest == 1:
+            nearest = squared.amin(dim=1)
+        else:
+            nearest = squared.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
         return [(nearest.clamp(min=0) / size).view(count, rows, columns)]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         (distance,) = distances
-        peak = log_peak(distance, self.settings.top)
-        anomaly_map = log_map(distance, size, self.settings.smoothing)
+        peak = log_peak(distance, self.settings.top, self.region)
+        anomaly_map = log_map(distance, size, self.settings.smoothing, self.region)
         return ScaleOutput(
             [peak], [1.0], {"nearest": peak}, [anomaly_map], [self.settings.map_weight]
         )
@@ -62,8 +89,8 @@ class BankScale(FeatureScale):
         assert features is not None
         patches = unit_features([features.maps[n] for n in self.settings.maps])
         (distance,) = self.distances(features)
-        furthest = distance.flatten(1).argmax(dim=1)
-        chosen = patches.flatten(2)[torch.arange(len(patches)), :, furthest]
+        furthest = counted(distance, self.region).argmax(dim=1)
+        chosen = counted(patches, self.region)[torch.arange(len(patches)), :, furthest]
         white: Tensor = (chosen - self.mean) @ self.whitener
         return white
 
@@ -80,16 +107,25 @@ class BankScale(FeatureScale):
             raise ValueError(f"a bank of {len(self.bank)} patches")
 
 
-def whitening(centred: Tensor, ridge: float) -> Tensor:
-    """A matrix (d, d) that makes these vectors (n, d) white, a ridge in units of their mean
+def covariance(centred: Tensor) -> Tensor:
+    """Of centred vectors (n, d): (d, d)."""
+    return (centred.T @ centred).double() / len(centred)
+
+
+def whitening(covariance: Tensor, ridge: float) -> Tensor:
+    """A matrix (d, d) that makes vectors of this covariance white, a ridge in units of their mean
     variance added: directions that hardly vary must not decide alone.
     """
-    covariance = (centred.T @ centred).double() / len(centred)
-    size = len(covariance)
-    covariance += ridge * covariance.diagonal().mean() * torch.eye(size, dtype=torch.float64)
-    variance, direction = torch.linalg.eigh(covariance)
+    added = ridge * covariance.diagonal().mean() * torch.eye(len(covariance), dtype=torch.float64)
+    variance, direction = torch.linalg.eigh(covariance + added)
     white: Tensor = (direction / variance.sqrt()).float()
     return white
+
+
+def without_ridge(ridged: Tensor, ridge: float) -> Tensor:
+    """The covariance that `whitening` added its ridge to."""
+    added = ridge / (1 + ridge) * ridged.diagonal().mean()
+    return ridged - added * torch.eye(len(ridged), dtype=torch.float64)
 
 
 def coreset(white: Tensor, count: int, rng: torch.Generator) -> Tensor:

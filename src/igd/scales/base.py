@@ -11,6 +11,7 @@ from torch import Tensor
 
 from igd.backbones.features import Features
 from igd.scales.recipes import ScaleSettings
+from igd.scales.region_mask import RegionMask
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Scale(ABC):
 
     settings: ScaleSettings
     history: Tensor | None = None  # of its training, where it has one
+    region: RegionMask | None = None  # of the square that counts; None: all of it
 
     @abstractmethod
     def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
@@ -67,10 +69,12 @@ class FeatureScale(Scale):
         return self.output(self.distances(features), (pixels.shape[-2], pixels.shape[-1]))
 
     @abstractmethod
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:
-        """Learn from the feature maps of normal images, float16 (n, channels, rows, columns)
-        each.
-        """
+    def learn(self, features: Features, rng: torch.Generator) -> None:
+        """Learn from the features of all normal images."""
+
+    @abstractmethod
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """Learn from more images, beside the `count` that were learnt from and are gone."""
 
     @abstractmethod
     def distances(self, features: Features) -> list[Tensor]:

@@ -7,15 +7,18 @@ from igd.method.objective import Objective
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.bank import BankScale
 from igd.scales.base import Scale
+from igd.scales.embedding import EmbeddingScale
 from igd.scales.pixel import PixelScale
 from igd.scales.position import PositionScale
 from igd.scales.recipes import (
     AutoEncoderSettings,
     BankSettings,
+    EmbeddingSettings,
     PixelSettings,
     PositionSettings,
     ScaleSettings,
 )
+from igd.scales.region_mask import RegionMask
 from igd.scales.whole import WholeScale
 
 
@@ -25,8 +28,21 @@ def build_scale(
     side: int,
     channels: int,
     backbone: FrozenBackbone | None,
+    region: RegionMask | None = None,
 ) -> Scale:
-    """A scale that has learnt nothing yet."""
+    """A scale that has learnt nothing yet, of the region of the square that counts."""
+    scale = _unaimed(settings, objective, side, channels, backbone)
+    scale.region = region
+    return scale
+
+
+def _unaimed(
+    settings: ScaleSettings,
+    objective: Objective,
+    side: int,
+    channels: int,
+    backbone: FrozenBackbone | None,
+) -> Scale:
     if isinstance(settings, AutoEncoderSettings):
         features = None
         if backbone:
@@ -38,4 +54,6 @@ def build_scale(
         return PixelScale(settings)
     if isinstance(settings, PositionSettings):
         return PositionScale(settings)
+    if isinstance(settings, EmbeddingSettings):
+        return EmbeddingScale(settings)
     return BankScale(settings) if isinstance(settings, BankSettings) else WholeScale(settings)

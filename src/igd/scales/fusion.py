@@ -74,20 +74,30 @@ class Fusion:
     def deviation(self, outputs: Sequence[ScaleOutput]) -> Tensor:
         """All parts as one number, in deviations above what is normal: (b,)."""
         parts = [part for output in outputs for part in output.parts]
-        scaled = parts if self.scalers is None else _scaled(self.scalers, parts)
         if self.sharpness is not None:
-            together: Tensor = torch.logsumexp(self.sharpness * torch.stack(scaled), dim=0)
-            return (together - math.log(len(scaled))) / self.sharpness
-        each = iter(scaled)
+            return self.soft_maximum(parts)
+        each = iter(parts if self.scalers is None else _scaled(self.scalers, parts))
         return image_score(
             [scale_score([next(each) for _ in output.parts], output.weights) for output in outputs]
         )
+
+    def soft_maximum(self, parts: Sequence[Tensor]) -> Tensor:
+        """The deviation, where one strongly deviating part speaks for all: (b,)."""
+        assert self.scalers is not None
+        assert self.sharpness is not None
+        scaled = _scaled(self.scalers, parts)
+        together: Tensor = torch.logsumexp(self.sharpness * torch.stack(scaled), dim=0)
+        return (together - math.log(len(scaled))) / self.sharpness
 
     def bounded(self, deviation: Tensor) -> Tensor:
         """A deviation as a score in (0, 1), 1/2 at the threshold; the paper's sum lies there as it
         is.
         """
         return deviation if self.scalers is None else softsign(deviation, self.threshold)
+
+    def unbounded(self, score: Tensor) -> Tensor:
+        """The reverse of `bounded`."""
+        return score if self.scalers is None else inverse_softsign(score, self.threshold)
 
     def score(self, outputs: Sequence[ScaleOutput]) -> Tensor:
         """The score of each image: eq. 13, (b,)."""
@@ -108,6 +118,12 @@ def softsign(deviation: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
     """
     excess = (deviation - threshold) / DEFAULT_THRESHOLD
     return 0.5 * (1 + excess / (1 + excess.abs()))
+
+
+def inverse_softsign(score: Tensor, threshold: float = DEFAULT_THRESHOLD) -> Tensor:
+    """The deviation that has a score."""
+    signed = 2 * score - 1
+    return threshold + DEFAULT_THRESHOLD * signed / (1 - signed.abs())
 
 
 def _centred(

@@ -25,6 +25,7 @@ from igd.scales.position_moments import (
     unpacked,
 )
 from igd.scales.recipes import Level, PositionSettings
+from igd.scales.region_mask import RegionMask, counted
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
@@ -38,38 +39,81 @@ class PositionScale(FeatureScale):
         self.settings = settings
         self.descriptors: list[PositionDescriptor] = []
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
+    def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
+        self.learn_around(features, None)
+
+    def learn_around(self, features: Features, means: list[Tensor] | None) -> None:
+        """Learn from tiles at known places, of which each has means of its own, for each level
+        (places, d, rows, columns). All places share how features vary around them.
+        """
+        grids = [features.maps[level.maps[0]] for level in self.settings.levels]
+        levels = zip(self.settings.levels, grids, strict=True)
+        self._describe(features, [PositionMoments(_cell(*each)) for each in levels], means)
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Exact, but for the half precision in which descriptors are kept."""
+        former = [
+            PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors
+        ]
+        self._describe(features, former)
+
+    @property
+    def _shrinkage(self) -> tuple[float, float, float]:
         settings = self.settings
+        return settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
+
+    def _describe(
+        self,
+        features: Features,
+        started: list[PositionMoments],
+        means: list[Tensor] | None = None,
+    ) -> None:
+        """Descriptors of each level's moments and these images together."""
         self.descriptors = []
-        for level in settings.levels:
-            moments = PositionMoments(_cell(level, maps[level.maps[0]]))
-            for some in zip(*(maps[number].split(AT_ONCE) for number in level.maps), strict=True):
-                moments.update(_level_features(list(some), level))
-            described = moments.describe(
-                settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
-            )
+        for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
+            own = None if means is None else means[number]
+            indices = torch.arange(len(features)) if features.places is None else features.places
+            for some in zip(
+                indices.split(AT_ONCE),
+                *(features.maps[number].split(AT_ONCE) for number in level.maps),
+                strict=True,
+            ):
+                found = _level_features(list(some[1:]), level)
+                moments.update(found if own is None else found - own[some[0]])
+            grid = features.maps[level.maps[0]]
+            inside = _cells_inside(self.region, grid, moments.cell)
+            described = moments.describe(*self._shrinkage, inside=inside)
+            mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
-            mean, whitener = (_halved(each) for each in (described.mean, described.whitener))
+            mean, whitener = (_halved(each) for each in (mean, described.whitener))
             self.descriptors.append(PositionDescriptor(features_last(mean), whitener))
+
+    def level_features(self, features: Features) -> list[Tensor]:
+        """What the descriptor of each level is of: (b, d, rows, columns) each."""
+        return [
+            _level_features([features.maps[n] for n in level.maps], level)
+            for level in self.settings.levels
+        ]
 
     def distances(self, features: Features) -> list[Tensor]:
         return [
-            mahalanobis(_level_features([features.maps[n] for n in level.maps], level), descriptor)
-            for level, descriptor in zip(self.settings.levels, self.descriptors, strict=True)
+            mahalanobis(own, descriptor.at(features.places))
+            for own, descriptor in zip(self.level_features(features), self.descriptors, strict=True)
         ]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         settings = self.settings
-        parts = [log_peak(each, settings.top) for each in distances]
+        parts = [log_peak(each, settings.top, self.region) for each in distances]
         terms = {level.name: part for level, part in zip(settings.levels, parts, strict=True)}
-        maps = [log_map(each, size, settings.smoothing) for each in distances]
+        maps = [log_map(each, size, settings.smoothing, self.region) for each in distances]
         weights = [level.map_weight for level in settings.levels]
-        return ScaleOutput(parts, [1.0] * len(parts), terms, maps, weights)
+        counted = parts if settings.scored else []
+        return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights)
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         """The mean of each image's features over its positions: (b, channels of the blocks)."""
         assert features is not None
-        return torch.cat([each.mean(dim=(2, 3)) for each in features.maps], dim=1)
+        return torch.cat([counted(each, self.region).mean(dim=2) for each in features.maps], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
         return {
@@ -92,6 +136,15 @@ class PositionScale(FeatureScale):
 def _cell(level: Level, grid: Tensor) -> int:
     """A grid (..., rows, columns) of odd sides can't be divided into cells."""
     return 1 if any(side % level.cell for side in grid.shape[-2:]) else level.cell
+
+
+def _cells_inside(region: RegionMask | None, grid: Tensor, cell: int) -> Tensor | None:
+    """The numbers of the cells of a grid (..., rows, columns) with a position that counts."""
+    if region is None:
+        return None
+    inside = torch.zeros(1, *grid.shape[-2:])
+    inside.view(-1)[region.positions(*grid.shape[-2:])] = 1
+    return F.max_pool2d(inside, cell).flatten().nonzero().flatten()
 
 
 def _halved(values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ a cell share one, which is shrunk towards that of its neighbours and that of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -21,15 +21,19 @@ CELL = 2  # positions along the side of a cell
 class PositionDescriptor:
     """omega at each position: its mean, and the map that makes its cell's features white."""
 
-    mean: Tensor  # (d, rows, columns)
+    mean: Tensor  # (d, rows, columns), or of several places of tiles (places, d, rows, columns)
     # (cells, d, d), lower triangular: the inverse of the covariance's Cholesky factor.
     whitener: Tensor
 
     @property
     def cell(self) -> int:
         """Positions along the side of a cell."""
-        _, rows, columns = self.mean.shape
+        *_, rows, columns = self.mean.shape
         return math.isqrt(rows * columns // len(self.whitener))
+
+    def at(self, places: Tensor | None) -> PositionDescriptor:
+        """The descriptor of tiles at these places, (b,): their means differ."""
+        return self if places is None else replace(self, mean=self.mean[places])
 
     def packed(self) -> dict[str, Tensor]:
         """For the model file: of the whiteners, the triangles alone."""
@@ -50,6 +54,35 @@ class PositionMoments:
         self.mean = torch.zeros((), dtype=torch.float64)  # (d, rows, columns)
         self.scatter = torch.zeros((), dtype=torch.float64)  # (cells, d, d)
 
+    @classmethod
+    def behind(
+        cls,
+        descriptor: PositionDescriptor,
+        count: int,
+        neighbour_shrinkage: float,
+        global_shrinkage: float,
+        ridge: float,
+    ) -> PositionMoments:
+        """The moments of `count` images that `describe` made a descriptor of, as exactly as its
+        numbers tell: what was shrunk is a mixture of all cells that can be solved for.
+        """
+        moments = cls(descriptor.cell)
+        _, rows, columns = descriptor.mean.shape
+        size = descriptor.whitener.shape[-1]
+        identity = torch.eye(size, dtype=torch.float64)
+        factor = torch.linalg.solve_triangular(
+            descriptor.whitener.double(), identity.expand_as(descriptor.whitener), upper=False
+        )
+        shares = _shares(
+            rows // moments.cell, columns // moments.cell, neighbour_shrinkage, global_shrinkage
+        )
+        ridged = torch.linalg.solve(shares, (factor @ factor.mT).flatten(1)).view_as(factor)
+        # Of the ridge, which was added in units of the mean variance without it.
+        variance = ridged.diagonal(dim1=1, dim2=2).mean() / (1 + ridge)
+        moments.count, moments.mean = count, descriptor.mean.double()
+        moments.scatter = (ridged - ridge * variance * identity) * (count * moments.cell**2)
+        return moments
+
     def update(self, features: Tensor) -> None:
         """Take in the features of a batch, (b, d, rows, columns)."""
         own, total = len(features), self.count + len(features)
@@ -62,16 +95,25 @@ class PositionMoments:
         self.count = total
 
     def describe(
-        self, neighbour_shrinkage: float, global_shrinkage: float, ridge: float, least: float = 0.0
+        self,
+        neighbour_shrinkage: float,
+        global_shrinkage: float,
+        ridge: float,
+        least: float = 0.0,
+        inside: Tensor | None = None,
     ) -> PositionDescriptor:
         """The descriptor: each cell's covariance, of which a share is its neighbours' and a share
         the whole image's.
 
         To its diagonal `ridge` is added, in units of the mean variance of a feature, and `least`,
-        as it is.
+        as it is. With `inside`, the numbers of cells, the others have the mean covariance of these:
+        what they would say of the whole image is about nothing.
         """
         rows, columns = self.mean.shape[1] // self.cell, self.mean.shape[2] // self.cell
         covariance = self.scatter / (self.count * self.cell**2)
+        if inside is not None:
+            usual = covariance[inside].mean(dim=0, keepdim=True).repeat(len(covariance), 1, 1)
+            covariance = usual.index_copy(0, inside, covariance[inside])
         grid = covariance.view(rows, columns, -1).permute(2, 0, 1)[:, None]
         around = (
             F.avg_pool2d(grid, 3, 1, 1, count_include_pad=False)[:, 0]
@@ -125,7 +167,7 @@ def features_last(maps: Tensor) -> Tensor:
 
 def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     """The reverse of `PositionDescriptor.packed`."""
-    size, rows, columns = mean.shape
+    size, rows, columns = mean.shape[-3:]
     cells, triangle = rows * columns // cell**2, size * (size + 1) // 2
     known = mean.dtype == packed.dtype and mean.dtype in (torch.half, torch.float)
     if not known or packed.shape != (cells, triangle) or rows % cell or columns % cell:
@@ -134,6 +176,15 @@ def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
     whitener = torch.zeros(cells, size, size)
     whitener[:, row, column] = packed.float()
     return PositionDescriptor(features_last(mean.float()), whitener)
+
+
+def _shares(rows: int, columns: int, neighbour_shrinkage: float, global_shrinkage: float) -> Tensor:
+    """How much of each cell's covariance is in each cell's shrunk one: (cells, cells)."""
+    cells = rows * columns
+    alone = torch.eye(cells, dtype=torch.float64)
+    around = F.avg_pool2d(alone.view(cells, 1, rows, columns), 3, 1, 1, count_include_pad=False)
+    near = (1 - neighbour_shrinkage) * alone + neighbour_shrinkage * around.view(cells, cells).T
+    return (1 - global_shrinkage) * near + global_shrinkage / cells
 
 
 def _triangle(size: int) -> tuple[Tensor, Tensor]:

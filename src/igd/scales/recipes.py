@@ -40,6 +40,7 @@ class AutoEncoderSettings:
 
 
 FEATURE_SIDE = 8  # pixels of an image that a feature map says anything about
+GRAIN = "grain"  # a bank of early features
 EARLY, FINE, LATE = (0,), (1, 2), (3,)  # levels of a backbone, as numbers of its feature maps
 
 
@@ -69,6 +70,7 @@ class PositionSettings:
     ridge: float = 1e-4  # added to the variance of each feature, in units of their mean
     top: int = 3  # positions whose mean distance is the score
     smoothing: float = 3.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+    scored: bool = True  # False: it makes the map alone, unless there is no other scale
     smallest_side = FEATURE_SIDE
 
 
@@ -99,6 +101,16 @@ class WholeSettings:
 
 
 @dataclass(frozen=True)
+class EmbeddingSettings:
+    """The whole of a small image: a Gaussian of the backbone's one vector (Rippel et al., 2021)."""
+
+    name: str = "embedding"
+    directions: int = 1024  # of largest variance that are kept; one variance for all others
+    smoothing: float = 0.0
+    smallest_side = FEATURE_SIDE
+
+
+@dataclass(frozen=True)
 class PixelSettings:
     """The scale of models made before 0.2, which is scored and no longer trained."""
 
@@ -114,7 +126,8 @@ class PixelSettings:
     smallest_side = FEATURE_SIDE
 
 
-FeatureSettings = PositionSettings | BankSettings | WholeSettings
+FeatureSettings = PositionSettings | BankSettings | WholeSettings | EmbeddingSettings
+MAPLESS = ("whole", "embedding")  # scales that have no map
 ScaleSettings = AutoEncoderSettings | FeatureSettings | PixelSettings
 Pretraining = Literal["scratch", "imagenet", "distill", "contrastive"]
 Combination = Literal["calibrated", "sum"]
@@ -181,7 +194,12 @@ _FAST_LARGE = (
 )
 # The authors weight l_h of whole images with nine tenths and that of patches with one.
 _ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
-_FROZEN_SMALL = replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES)
+_FROZEN_SMALL = (
+    replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES),
+    # What small images show lies anywhere: the whole says whether, 8 x 8 positions show where.
+    PositionSettings(levels=(Level("fine", FINE),), smoothing=1.0, scored=False),
+    EmbeddingSettings(),
+)
 # Decoding and comparing are what scoring a large image costs. Here they stand beside the position
 # scale, which finds what is small: narrow decoders, all at half the image's size, patches side by
 # side, whole images by the coarser four of five scales.
@@ -211,6 +229,8 @@ _FROZEN_LARGE = (
     PositionSettings(),
     BankSettings(),
     WholeSettings(),
+    # For tiles: of what is a few pixels wide only early features know.
+    BankSettings(GRAIN, EARLY, nearest=1, top=1),
 )
 _BOTH = ("global", "local")
 
@@ -223,9 +243,9 @@ RECIPES = {
         "fast",
         (_FAST_SMALL,),
         _FAST_LARGE,
-        (_FROZEN_SMALL,),
+        _FROZEN_SMALL,
         _FROZEN_LARGE,
-        ("position", "bank", "whole"),
+        ("position", "bank", "whole", "embedding"),
         pretrain="imagenet",
         combination="calibrated",
     ),

@@ -1,5 +1,5 @@
-"""A start for the encoder's linear layer from which the paper's isotropic Gaussian is a Mahalanobis
-distance.
+"""A shrunk covariance of vectors, and a start for the encoder's linear layer from which the paper's
+isotropic Gaussian is a Mahalanobis distance.
 """
 
 from __future__ import annotations
@@ -20,15 +20,10 @@ def start_whitened(linear: nn.Linear, features: Tensor) -> None:
     with fewer outputs than inputs keeps the directions of largest variance; one with more leaves
     the rest at 0.
     """
-    from sklearn.covariance import (
-        ledoit_wolf_shrinkage,  # slow to import, and only training needs it
-    )
-
     vector = features.float()
     mean = vector.double().mean(dim=0)
     centred = vector.double() - mean
-    spread = torch.linspace(0, len(vector) - 1, min(MOST, len(vector))).long()
-    shrinkage = max(LEAST, float(ledoit_wolf_shrinkage(vector[spread].numpy())))
+    shrinkage = shrinkage_of(vector)
     variance, direction = principal(centred, min(linear.out_features, vector.shape[1]))
     shrunk = (1 - shrinkage) * variance + shrinkage * centred.square().mean()
     rows = (direction * shrunk.rsqrt()).T
@@ -36,6 +31,18 @@ def start_whitened(linear: nn.Linear, features: Tensor) -> None:
     linear.weight[: len(rows)] = rows.float()
     if linear.bias is not None:
         linear.bias.copy_(-linear.weight.double() @ mean)
+
+
+def shrinkage_of(vectors: Tensor) -> float:
+    """How much of the covariance of vectors (n, f) should be a multiple of the identity, by Ledoit
+    and Wolf's rule.
+    """
+    from sklearn.covariance import (
+        ledoit_wolf_shrinkage,  # slow to import, and only training needs it
+    )
+
+    spread = torch.linspace(0, len(vectors) - 1, min(MOST, len(vectors))).long()
+    return max(LEAST, float(ledoit_wolf_shrinkage(vectors[spread].numpy())))
 
 
 def principal(centred: Tensor, count: int) -> tuple[Tensor, Tensor]:

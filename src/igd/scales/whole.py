@@ -17,6 +17,7 @@ from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import SMALLEST
 from igd.scales.recipes import WholeSettings
+from igd.scales.region_mask import counted
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
@@ -31,26 +32,50 @@ class WholeScale(FeatureScale):
     def __init__(self, settings: WholeSettings) -> None:
         self.settings = settings
 
-    def learn(self, maps: list[Tensor], rng: torch.Generator) -> None:  # noqa: ARG002
-        some = zip(*(each.split(AT_ONCE) for each in maps), strict=True)
-        vectors = torch.cat(
-            [self.vectors(Features([each.float() for each in part], None)) for part in some]
-        ).double()
-        self.mean = vectors.mean(dim=0).float()
-        spread = vectors.std(dim=0) + 1e-6 * vectors.std() + 1e-8
-        standard = (vectors - vectors.mean(dim=0)) / spread
-        covariance = standard.T @ standard / max(len(vectors) - 1, 1)
-        size, shrinkage = len(covariance), self.settings.shrinkage
+    def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
+        vectors = self._all_vectors(features)
+        mean = vectors.mean(dim=0)
+        self._describe(mean, (vectors - mean).T @ (vectors - mean), len(vectors))
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Exact, but for the rounding of the numbers that are kept."""
+        inverse = torch.linalg.inv(self.whitener.double())
+        shrunk = inverse @ inverse.T
+        # Shrinking a correlation leaves its diagonal alone, which is the variance.
+        variance = shrunk.diagonal().diag()
+        shrinkage = self.settings.shrinkage
+        former = (shrunk - shrinkage * variance) / (1 - shrinkage) * max(count - 1, 1)
+        vectors, total = self._all_vectors(features), count + len(features)
+        mean = vectors.mean(dim=0)
+        shift = mean - self.mean.double()
+        scatter = former + (vectors - mean).T @ (vectors - mean)
+        scatter += count * len(vectors) / total * torch.outer(shift, shift)
+        self._describe(self.mean.double() + len(vectors) / total * shift, scatter, total)
+
+    def _all_vectors(self, features: Features) -> Tensor:
+        return torch.cat([self.vectors(some) for some in features.batches(AT_ONCE)]).double()
+
+    def _describe(self, mean: Tensor, scatter: Tensor, count: int) -> None:
+        """Mean and whitening of the vectors of so many images, by their mean and scatter."""
+        covariance = scatter / max(count - 1, 1)
+        deviation = covariance.diagonal().clamp(min=0).sqrt()
+        spread = deviation + 1e-6 * deviation.mean() + 1e-8
+        correlation = covariance / torch.outer(spread, spread)
+        size, shrinkage = len(correlation), self.settings.shrinkage
         identity = torch.eye(size, dtype=torch.float64)
-        factor = torch.linalg.cholesky((1 - shrinkage) * covariance + shrinkage * identity)
+        factor = torch.linalg.cholesky((1 - shrinkage) * correlation + shrinkage * identity)
         inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
-        self.whitener = (inverse / spread).float()
+        self.mean, self.whitener = mean.float(), (inverse / spread).float()
 
     def vectors(self, features: Features) -> Tensor:
-        """Mean and deviation of each block's features over its positions, of unit length each."""
+        """Mean and deviation of each block's features over the positions that count, of unit length
+        each.
+        """
         maps = [features.maps[n] for n in self.settings.maps]
-        means = [each.mean(dim=(2, 3)) for each in maps]
-        deviations = [each.flatten(2).std(dim=2) for each in maps]
+        maps = [counted(each, self.region) for each in maps]
+        means = [each.mean(dim=2) for each in maps]
+        # One position alone deviates by nothing.
+        deviations = [each.std(dim=2, correction=min(1, each.shape[2] - 1)) for each in maps]
         return torch.cat([F.normalize(each, dim=1) for each in (*means, *deviations)], dim=1)
 
     def distances(self, features: Features) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 parameters   what a user may set, spelled once: constructor, flags and file header are made of it
 plan         which scales, which square, which backbone
+aim          which part of images is read, and where it usually lies
 read_images  images to learn from and to calibrate with, decoded and checked
 split        which images are learnt from, which are held out
 grouping     images of one patient or part stay together
@@ -12,6 +13,10 @@ extract      one pass of the frozen backbone over the training images
 crossfit     every image scored by a model that did not learn from it
 autoencoders training of the paper's models
 calibrate    what held-out normal images say: fusion, threshold, promise
+tiled        learning from images in tiles
+calibrate_tiles  the promise about images that are read in tiles
+tile_material  which descriptors tiles have, what is learnt from them, what they promise
+examples     images that the model file keeps
 recalibrate  another threshold for a model that has learnt
 calibration_history  what the threshold was before
 diagnostics  a training that went wrong must not look like one that went well

@@ -24,40 +24,47 @@ FOLDS = 5
 AT_ONCE = 16  # images measured together
 
 Distances = list[list[Tensor]]  # of each scale, of each of its parts, of all images
+Teach = Callable[[Sequence[FeatureScale], Features, int], None]
 
 
-def learn(scales: Sequence[FeatureScale], levels: list[Tensor], seed: int) -> None:
-    """Let scales learn from feature maps of normal images, float16 (n, channels, h, w) each."""
+def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
+    """Let scales learn from the features of normal images."""
     for scale in scales:
-        scale.learn(levels, generator(seed, scale.settings.name))
+        scale.learn(features, generator(seed, scale.settings.name))
+
+
+def deal_folds(groups: Tensor, seed: int) -> list[Tensor]:
+    """The numbers of the images in each fold; images of one group, by its number, are in one."""
+    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
+    order = dealt.argsort()[groups].argsort(stable=True)
+    return [
+        order[torch.isin(groups[order], fold)]
+        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
+    ]
 
 
 def cross_fit(
     fresh: Callable[[], list[FeatureScale]],
-    levels: list[Tensor],
+    features: Features,
     seed: int,
     progress: Progress,
     groups: Tensor | None = None,
+    teach: Teach = learn,
 ) -> Distances:
     """Distances of every image to what scales learnt from the images of the other folds. Images of
     one group, by its number, are in one fold.
     """
-    count = len(levels[0])
+    count = len(features)
     groups = torch.arange(count) if groups is None else groups
-    dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
-    order = dealt.argsort()[groups].argsort(stable=True)
-    folds = [
-        order[torch.isin(groups[order], fold)]
-        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
-    ]
+    folds = deal_folds(groups, seed)
     measured: list[Distances] = []
     for held_out in progress.track(folds, count, "cross-fitting", len):
         others = torch.ones(count, dtype=torch.bool)
         others[held_out] = False
         scales = fresh()
-        learn(scales, [level[others] for level in levels], seed)
-        measured.append(distances_of(scales, [level[held_out] for level in levels]))
-    back = order.argsort()
+        teach(scales, features[others], seed)
+        measured.append(distances_of(scales, features[held_out]))
+    back = torch.cat(folds).argsort()
     return [
         [torch.cat(folded)[back] for folded in zip(*parts, strict=True)]
         for parts in zip(*measured, strict=True)
@@ -76,12 +83,9 @@ def outputs_of(
 
 
 @torch.no_grad()
-def distances_of(scales: Sequence[FeatureScale], levels: list[Tensor]) -> Distances:
-    """Distances of images to what scales have learnt, float16 feature maps of each level."""
-    batches: list[Distances] = []
-    for some in zip(*(level.split(AT_ONCE) for level in levels), strict=True):
-        features = Features([each.float() for each in some], None)
-        batches.append([scale.distances(features) for scale in scales])
+def distances_of(scales: Sequence[FeatureScale], features: Features) -> Distances:
+    """Distances of images to what scales have learnt."""
+    batches = [[scale.distances(some) for scale in scales] for some in features.batches(AT_ONCE)]
     return [
         [torch.cat(batch) for batch in zip(*parts, strict=True)]
         for parts in zip(*batches, strict=True)

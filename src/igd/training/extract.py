@@ -14,6 +14,7 @@ from igd.data.store import Pixels
 from igd.files.checkpoint import stopped, under
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import FeatureScale, Scale
+from igd.scales.embedding import EmbeddingScale
 from igd.training.distributed import any_of, gathered_rows
 from igd.training.resume import Controls
 
@@ -21,6 +22,7 @@ AT_ONCE = 32  # images that pass through the backbone before progress is shown
 PART = "features"  # of a checkpoint
 MIRRORED = " mirrored"  # behind an auto-encoder's name: features of its mirrored samples
 LEVEL = "level "  # before a number: feature maps of whole images
+VECTOR = "vector"  # of whole images
 
 Reading = Callable[[Features], Tensor]  # what is kept of the features of a batch
 
@@ -47,10 +49,10 @@ def extract_features(
     return {name: buffer.all for name, buffer in extraction.rows.items()}
 
 
-def levels_of(features: dict[str, Tensor]) -> list[Tensor]:
-    """The feature maps of whole images, (n, channels, rows, columns) each."""
-    count = sum(name.startswith(LEVEL) for name in features)
-    return [features[f"{LEVEL}{number}"] for number in range(count)]
+def features_of_images(kept: dict[str, Tensor]) -> Features:
+    """What scales on features learn from, of what was kept."""
+    count = sum(name.startswith(LEVEL) for name in kept)
+    return Features([kept[f"{LEVEL}{number}"] for number in range(count)], kept.get(VECTOR))
 
 
 def _passes(scales: list[Scale], levels: int) -> list[Pass]:
@@ -58,6 +60,8 @@ def _passes(scales: list[Scale], levels: int) -> list[Pass]:
     kept: dict[str, Reading] = {scale.settings.name: scale.patch_features for scale in trained}
     if any(isinstance(scale, FeatureScale) for scale in scales):
         kept |= {f"{LEVEL}{number}": _level(number) for number in range(levels)}
+    if any(isinstance(scale, EmbeddingScale) for scale in scales):
+        kept[VECTOR] = _vector
     passes = [Pass("images", lambda images: images, kept)]
     flipped = [scale for scale in trained if scale.settings.training.flip]
     if flipped:
@@ -69,6 +73,11 @@ def _passes(scales: list[Scale], levels: int) -> list[Pass]:
 def _level(number: int) -> Reading:
     """Half precision holds what ImageNet features say, in half the memory."""
     return lambda features: features.maps[number].half()
+
+
+def _vector(features: Features) -> Tensor:
+    assert features.vector is not None
+    return features.vector
 
 
 class Extraction:

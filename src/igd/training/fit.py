@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import FrozenBackbone
+from igd.data.roi_arguments import described
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.files.checkpoint import Checkpoint
@@ -24,9 +25,9 @@ from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
 from igd.scales.recipes import find_recipe
+from igd.scales.region_mask import RegionMask
 from igd.training.autoencoders import train_autoencoders
 from igd.training.calibrate import (
-    EXAMPLES,
     Model,
     calibrate,
     fit_fusion,
@@ -37,12 +38,15 @@ from igd.training.calibrate import (
 )
 from igd.training.crossfit import cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
-from igd.training.extract import extract_features, levels_of
+from igd.training.examples import examples_of
+from igd.training.extract import extract_features, features_of_images
 from igd.training.fitted import FittedState
 from igd.training.material import Material, gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
 from igd.training.resume import Controls, fingerprint
+from igd.training.tile_material import calibrated_in_tiles, tile_learner, with_descriptors
+from igd.training.tiled import TileLearner
 from igd.version import __version__
 
 Outputs = Callable[[], Iterator[list[ScaleOutput]]]
@@ -60,27 +64,35 @@ def fit(
     apart (`separate`) calibrate, and all others are learnt from.
     """
     started, progress = time.time(), controls.progress
-    plan = make_plan(parameters, source)
+    plan = make_plan(parameters, source, progress)
     material = gather(parameters, plan, source, separate, progress)
     training = material.training
     run, controls = _begun(plan, parameters, training, controls, checkpoint, resume)
 
     backbone = make_backbone(plan, training, parameters.feature_cache, controls)
-    model = Model(backbone, _fresh_scales(plan, material.channels, backbone))
+    scales = _fresh_scales(plan, material.channels, backbone)
+    model = Model(backbone, scales, RegionMask.of(plan.geometry))
     features = extract_features(backbone, model.scales, training, controls)
-    learn(model.on_features, levels_of(features), parameters.seed)
+    if plan.tiling:
+        plan = with_descriptors(plan, parameters, material, features, progress)
+    learner = _learnt(plan, model, features, material, parameters, controls)
     warned = train_autoencoders(model.scales, training, features, parameters, controls)
     if plan.calibrated:
         measure_autoencoders(model, material.scaling, progress)
 
-    fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
+    fusion, calibration = _calibrated(
+        plan, model, features, material, parameters, learner, progress
+    )
     while parameters.exclude_odd and (odd := odd_ones(calibration.scores)):
         warned += say_left_out(odd, material.calibration_names, progress)
         material, kept = material.without(odd, plan, parameters)
         if material.cross_fitted:
+            kept = kept.repeat_interleave(plan.tiles_each)
             features = {name: rows[kept] for name, rows in features.items()}
-            learn(model.on_features, levels_of(features), parameters.seed)
-        fusion, calibration = _calibrated(plan, model, features, material, parameters, progress)
+            learner = _learnt(plan, model, features, material, parameters, controls)
+        fusion, calibration = _calibrated(
+            plan, model, features, material, parameters, learner, progress
+        )
     warned += name_odd_ones(calibration, material.calibration_names, "--exclude-odd; ", progress)
     told = {
         **provenance(material, backbone),
@@ -113,18 +125,43 @@ def _begun(
     return run, controls._replace(saved=saved)
 
 
+def _learnt(
+    plan: Plan,
+    model: Model,
+    features: dict[str, Tensor],
+    material: Material,
+    parameters: Parameters,
+    controls: Controls,
+) -> TileLearner | None:
+    """Let the scales on features learn; of tiles, what they learnt from is needed again."""
+    if plan.tiling is None:
+        learn(model.on_features, features_of_images(features), parameters.seed)
+        return None
+    fresh = partial(_fresh_scales, plan, material.channels, model.backbone)
+    learner = tile_learner(
+        plan, model, features_of_images(features), material, fresh, parameters.seed, controls
+    )
+    learner.learn(model.on_features)
+    return learner
+
+
 def _calibrated(
     plan: Plan,
     model: Model,
     features: dict[str, Tensor],
     material: Material,
     parameters: Parameters,
+    learner: TileLearner | None,
     progress: Progress,
 ) -> tuple[Fusion, Calibration]:
     """How parts become one score, and what images that were not learnt from say of it."""
+    if learner:
+        fusion, calibration = calibrated_in_tiles(model, learner, material)
+        check_scores(calibration.scores)
+        return fusion, calibration
     to_scale, to_calibrate = _unseen(plan, model, features, material, parameters.seed, progress)
-    fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
-    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate)
+    fusion = fit_fusion(to_scale(), plan.on_features, model.region) if plan.calibrated else Fusion()
+    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate, model.region)
     check_scores(calibration.scores)
     return fusion, calibration
 
@@ -142,7 +179,7 @@ def _unseen(
     """
     if material.cross_fitted:
         fresh = partial(_fresh_scales, plan, material.channels, model.backbone)
-        distances = cross_fit(fresh, levels_of(features), seed, progress, material.groups)
+        distances = cross_fit(fresh, features_of_images(features), seed, progress, material.groups)
         chosen = [[part[material.split.calibration] for part in parts] for parts in distances]
         outputs = partial(outputs_of, model.on_features, size=2 * (plan.geometry.side,))
         return partial(outputs, distances), partial(outputs, chosen)
@@ -161,7 +198,7 @@ def _fitted(
     material: Material,
     told: dict[str, Any],
 ) -> FittedState:
-    examples = material.unseen.pixels[material.split.calibration[:EXAMPLES]]
+    examples, places = examples_of(material.unseen, material.split.calibration)
     fitted = FittedState(
         parameters=stored_parameters(parameters),
         geometry=plan.geometry,
@@ -174,13 +211,18 @@ def _fitted(
         examples=examples,
         example_scores=torch.zeros(len(examples)),
         provenance=told,
+        tiling=plan.tiling,
+        example_places=places if plan.tiling and plan.tiling.size else None,
     )
-    return replace(fitted, example_scores=fitted.score(examples).score)
+    return replace(fitted, example_scores=fitted.score(examples, fitted.example_places).score)
 
 
 def _fresh_scales(plan: Plan, channels: int, backbone: FrozenBackbone | None) -> list[Any]:
-    side = plan.geometry.side
-    return [build_scale(each, plan.objective, side, channels, backbone) for each in plan.settings]
+    side, region = plan.geometry.side, RegionMask.of(plan.geometry)
+    return [
+        build_scale(each, plan.objective, side, channels, backbone, region)
+        for each in plan.settings
+    ]
 
 
 def stored_parameters(parameters: Parameters) -> dict[str, Any]:
@@ -193,6 +235,7 @@ def stored_parameters(parameters: Parameters) -> dict[str, Any]:
     told["recipe"] = find_recipe(parameters.recipe).name
     if not isinstance(parameters.objective, str):
         told["objective"] = OWN
+    told["roi"], told["ignore"] = described(parameters.roi), described(parameters.ignore)
     told["scales"] = parameters.scales and list(parameters.scales)
     # Of an encoder's file.
     told["pretrain"] = parameters.pretrain and Path(parameters.pretrain).name

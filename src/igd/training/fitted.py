@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -10,11 +11,13 @@ from torch import Tensor
 
 from igd.backbones.features import Features, FrozenBackbone
 from igd.data.geometry import Geometry
+from igd.data.tiles import Tiling
 from igd.inference.conformal import Calibration
 from igd.method.objective import Objective
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale, ScaleOutput
 from igd.scales.fusion import Fusion
+from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import CalibrationRecord
 
 
@@ -44,22 +47,32 @@ class FittedState:
     example_scores: Tensor  # what it said of them when it was made
     provenance: dict[str, Any]
     former: tuple[CalibrationRecord, ...] = ()  # calibrations before this one, the oldest first
+    tiling: Tiling | None = None  # how images are cut; None: each is read as a whole
+    # Of examples that are tiles, where each place has a descriptor of its own.
+    example_places: Tensor | None = None
+
+    @cached_property
+    def region(self) -> RegionMask | None:
+        """Of the square that counts; None: all of it."""
+        return RegionMask.of(self.geometry)
 
     @property
     def trained(self) -> bool:
         """Whether any scale was trained with the objective; the others have a closed form."""
         return any(isinstance(scale, AutoEncoderScale) for scale in self.scales)
 
-    def score(self, pixels: Tensor) -> Scored:
-        """Score, map and terms of 8-bit images (b, c, side, side). Every score and every map comes
-        from here.
+    def score(self, pixels: Tensor, places: Tensor | None = None) -> Scored:
+        """Score, map and terms of 8-bit images (b, c, side, side), or of tiles, at these places of
+        their images where that matters. Every score and every map comes from here.
         """
-        features = self.features(pixels)
+        features = self.features(pixels, places)
         return self.fused([scale.score(pixels, features) for scale in self.scales])
 
-    def forward(self, pixels: Tensor) -> Scored:
+    def forward(self, pixels: Tensor, places: Tensor | None = None) -> Scored:
         """The same in PyTorch alone and in one piece: what export traces."""
         features = self.backbone.traced(pixels) if self.backbone else None
+        if features and places is not None:
+            features = replace(features, places=places)
         return self.fused([scale.forward(pixels, features) for scale in self.scales])
 
     def fused(self, outputs: list[ScaleOutput]) -> Scored:
@@ -70,11 +83,14 @@ class FittedState:
             for name, output in named
             for term, value in output.terms.items()
         }
-        return Scored(self.fusion.score(outputs), self.fusion.map(outputs), terms)
+        anomaly_map = self.fusion.map(outputs)
+        if self.region is not None:
+            anomaly_map = anomaly_map * self.region.mask
+        return Scored(self.fusion.score(outputs), anomaly_map, terms)
 
-    def features(self, pixels: Tensor) -> Features | None:
+    def features(self, pixels: Tensor, places: Tensor | None = None) -> Features | None:
         """One pass of the frozen backbone, which every scale reads from."""
-        return self.backbone(pixels) if self.backbone else None
+        return replace(self.backbone(pixels), places=places) if self.backbone else None
 
     @torch.no_grad()
     def latents(self, pixels: Tensor) -> dict[str, Tensor]:

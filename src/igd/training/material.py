@@ -26,7 +26,7 @@ from igd.training.parameters import Parameters
 from igd.training.plan import Plan
 from igd.training.read_images import read_calibration_images, read_training_images
 from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
-from igd.training.split import Split, split_images, split_separate
+from igd.training.split import Split, bounded, split_images, split_separate
 from igd.version import __version__
 
 LEAST_KEPT = 2 / 3  # of the images, when odd ones are left out
@@ -88,6 +88,9 @@ class Material:
         else:
             split = self.split._replace(calibration=self.split.calibration[keeping])
             left = replace(self, split=split)
+        if plan.tiling:
+            left = replace(left, split=bounded(left.split, parameters.max_false_alarms))
+            split = left.split
         return replace(left, rate=_rate(parameters, split, self.source, self.separate)), kept
 
     def _check_most_are_kept(self, count: int) -> None:
@@ -116,6 +119,8 @@ def gather(
         check_apart(source, separate)
         unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
         split = split_separate(len(images), groups_of_images(separate, unseen), plan)
+    if plan.tiling:
+        split = bounded(split, parameters.max_false_alarms)
     rate = _rate(parameters, split, source, separate)
     return Material(source, separate, images, groups, unseen, split, rate)
 
@@ -137,7 +142,13 @@ def _read_separate(
             f"calibrates, and all other images are learnt from; leave one of the two out"
         )
     return read_calibration_images(
-        separate, plan.geometry, channels, plan.smallest_side, parameters.strict, progress
+        separate,
+        plan.geometry,
+        channels,
+        plan.smallest_side,
+        parameters.strict,
+        progress,
+        plan.tiling,
     )
 
 

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from igd.scales.recipes import Combination, Recipe
 
 Precision = Literal["32-true", "bf16-mixed"]
+TileDescriptors = Literal["shared", "own"]
 RECIPES = ("fast", "paper", "authors")
 OBJECTIVES = ("igd", "mse", "rec", "rec+gac", "dsvdd", "dsvdd+rec", "authors")
-SCALES = ("global", "local", "position", "bank", "whole")
+SCALES = ("global", "local", "position", "bank", "whole", "embedding", "grain")
 FITS = ("resize", "crop", "letterbox")
 PRETRAININGS = ("scratch", "imagenet", "distill", "contrastive")
 COMBINATIONS = ("calibrated", "sum")
 PRECISIONS = ("32-true", "bf16-mixed")
+TILE_DESCRIPTORS = ("shared", "own")
 BACKBONE = "efficientnet_lite0"
 RECIPES_OWN = "(default: the recipe's)"
 
@@ -52,11 +54,46 @@ class Parameters:
     )
     image_size: int | None = _parameter(
         None,
-        "side of the square the model reads (default: 32 for small images, else 256)",
+        "side of the square the model reads (default: 32 for small images, else 256; with --tile, "
+        "the tile's)",
         type=int,
+    )
+    tile: int | None = _parameter(
+        None,
+        "for large images with small defects: read each in tiles of so many pixels a side",
+        type=int,
+    )
+    overlap: float | None = _parameter(
+        None,
+        "share of a tile's side that it shares with the next, at least (default: 0.0625)",
+        type=float,
+    )
+    tile_descriptors: TileDescriptors | None = _parameter(
+        None,
+        "whether all tiles share what is normal, or each place in the image has its own (default: "
+        "what the images suggest)",
+        choices=TILE_DESCRIPTORS,
     )
     fit_to: Fit | None = _parameter(
         None, "how images become that square (default: resize)", flag="--fit", choices=FITS
+    )
+    roi: str | Path | tuple[int, ...] | None = _parameter(
+        None,
+        "region of interest, the same in every image: x,y,width,height in pixels, or an image file "
+        "that is black outside of it (default: the whole image)",
+        metavar="REGION",
+    )
+    ignore: str | Path | tuple[str, ...] | None = _parameter(
+        None,
+        "what not to read, in the same forms; may be given several times",
+        metavar="REGION",
+        action="append",
+    )
+    align: bool = _parameter(
+        False,
+        "bring the part to its usual place first: shifts of up to 12 %% of the image and turns of "
+        "up to 8 degrees",
+        action="store_true",
     )
     epochs: int | None = _parameter(None, f"passes over the images {RECIPES_OWN}", type=int)
     steps: int | None = _parameter(

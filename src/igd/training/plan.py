@@ -8,37 +8,43 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from igd.backbones.architectures import Backbone
 from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
 from igd.backbones.weights import load_backbone
-from igd.data.decoding import UnreadableImage
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
 from igd.data.sources import Source
 from igd.data.store import Pixels
+from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
 from igd.errors import UserError
 from igd.method.objective import Objective
 from igd.pretraining import contrastive, distillation
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
+from igd.progress import Progress
 from igd.scales.autoencoder import check_side
 from igd.scales.recipes import (
     FORMER_NAMES,
+    GRAIN,
     LARGE_SIDE,
+    MAPLESS,
     PRETRAININGS,
     SMALL_SIDE,
     AutoEncoderSettings,
+    EmbeddingSettings,
+    PositionSettings,
     Recipe,
     ScaleSettings,
     find_objective,
     find_recipe,
 )
+from igd.training.aim import aimed, first_readable
 from igd.training.parameters import Parameters, check_seed
 from igd.training.resume import Controls
 
-LEARNT_FROM = 600  # images, at most, by scales on features: more teach little and take memory
+# Images, at most, by scales on features: more teach little and take memory. Small ones take less of
+# it, and the Gaussian of their one long vector needs more of them.
+LEARNT_FROM, LEARNT_FROM_SMALL = 600, 4000
 HELD_OUT = 0.2  # share of the images that calibrate a detector which is not cross-fitted
 FEWEST = 3  # images: two to train on, for a pair to interpolate between, and one to calibrate with
 TRAINED_BY = (
@@ -52,6 +58,11 @@ TRAINED_BY = (
     "precision",
 )
 READ_BY_BACKBONE = ("backbone", "weights")
+OF_TILES = ("overlap", "tile_descriptors")
+SMALLEST_TILE = 96
+TILE_BYTES = 250_000_000  # of tiles that are learnt from, with their features
+BYTES_PER_PIXEL = 6.2  # of a tile: three channels, and its features in half precision
+FEWEST_TILES = 60
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,8 @@ class Plan:
     origin: Origin | None  # of the frozen backbone; None: encoders learn from scratch
     calibrated: bool  # whether parts are scaled by what held-out images say
     held_out: float | None  # share of the images; None: cross-fitted, every image is learnt from
+    tiling: Tiling | None = None  # how images are cut; None: each is read as a whole
+    tiles_each: int = 1  # of an image, that are learnt from
 
     @property
     def on_features(self) -> bool:
@@ -74,6 +87,11 @@ class Plan:
     def smallest_side(self) -> int:
         """Of an image in which the smallest window of some scale finds its place."""
         return min(each.smallest_side for each in self.settings)
+
+    @property
+    def learnt_from(self) -> int:
+        """Images, at most, that scales on features learn from."""
+        return most_learnt_from(self.geometry.side, self.tiling is not None)
 
     def described(self, parameters: dict[str, Any], version: str) -> dict[str, Any]:
         """All that the result depends on, beside the images."""
@@ -102,7 +120,7 @@ class Origin:
         }
 
 
-def make_plan(parameters: Parameters, source: Source) -> Plan:
+def make_plan(parameters: Parameters, source: Source, progress: Progress | None = None) -> Plan:
     """The recipe for images of this size, with what the user set in place of the recipe's."""
     check_seed(parameters.seed)
     if parameters.fit_to is not None and parameters.fit_to not in FITS:
@@ -116,25 +134,61 @@ def make_plan(parameters: Parameters, source: Source) -> Plan:
             + ("; if these are several, reshape your data to images" if source.single else "")
         )
     recipe, objective = find_recipe(parameters.recipe), find_objective(parameters.objective)
-    side = choose_side(parameters.image_size, source)
+    tiling = choose_tiling(parameters)
+    side = choose_side(parameters.image_size or parameters.tile, source)
     settings = choose_scales(parameters, recipe, side)
     _refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
-    geometry = Geometry(side, parameters.fit_to or "resize")
     calibrated = combination == "calibrated"
+    if tiling:
+        _refuse_with_tiles(parameters, settings, calibrated)
+    geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
     origin = choose_origin(parameters, recipe)
-    held_out = choose_held_out_share(parameters, settings, calibrated, len(source))
-    return Plan(geometry, settings, objective, origin, calibrated, held_out)
+    most = most_learnt_from(side, tiling is not None)
+    few = len(source) <= min(most, LEARNT_FROM)
+    held_out = choose_held_out_share(parameters, settings, calibrated, few)
+    each = choose_tiles_each(tiling, most, source) if tiling else 1
+    return Plan(geometry, settings, objective, origin, calibrated, held_out, tiling, each)
+
+
+def most_learnt_from(side: int, tiled: bool) -> int:
+    """Images, at most, that scales on features learn from; of tiled ones, tiles."""
+    if not tiled:
+        return LEARNT_FROM_SMALL if side <= SMALL_LIMIT else LEARNT_FROM
+    return min(LEARNT_FROM, max(FEWEST_TILES, int(TILE_BYTES / (BYTES_PER_PIXEL * side**2))))
+
+
+def choose_tiling(parameters: Parameters) -> Tiling | None:
+    """How images are cut, where they are."""
+    if parameters.tile is None:
+        return None
+    overlap = OVERLAP if parameters.overlap is None else parameters.overlap
+    if not SMALLEST_TILE <= parameters.tile <= LARGEST_SIDE:
+        raise UserError(
+            f"tile is {parameters.tile}; it must lie between {SMALLEST_TILE} and {LARGEST_SIDE}"
+        )
+    if not 0 <= overlap <= MOST_OVERLAP:
+        raise UserError(
+            f"overlap is {overlap:g}; it is a share of a tile's side, between 0 and {MOST_OVERLAP}"
+        )
+    return Tiling(parameters.tile, overlap)
+
+
+def choose_tiles_each(tiling: Tiling, most: int, source: Source) -> int:
+    """How many tiles of each image are learnt from: `most` of all together, or one of each."""
+    first = first_readable(source)
+    check_tile_fits(source.described, first.size, tiling)
+    return max(1, min(most // len(source), len(tiling.boxes(*first.size))))
 
 
 def choose_held_out_share(
-    parameters: Parameters, settings: list[ScaleSettings], calibrated: bool, count: int
+    parameters: Parameters, settings: list[ScaleSettings], calibrated: bool, few: bool
 ) -> float | None:
     """None where scales are fitted fast enough to score every image by a model that did not learn
     from it, and images are few enough to be worth it.
     """
     trained = any(isinstance(each, AutoEncoderSettings) for each in settings)
-    if parameters.calibration is None and calibrated and not trained and count <= LEARNT_FROM:
+    if parameters.calibration is None and calibrated and not trained and few:
         return None
     return HELD_OUT if parameters.calibration is None else parameters.calibration
 
@@ -143,7 +197,7 @@ def choose_side(image_size: int | None, source: Source) -> int:
     """The side of the model's square: the one asked for, or what the first image suggests."""
     side = image_size
     if side is None:
-        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
+        side = SMALL_SIDE if min(first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
     if not 0 < side <= LARGEST_SIDE:
         raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
     return side
@@ -160,7 +214,8 @@ def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[Sca
         available = recipe.frozen_large if frozen else recipe.large
     names = tuple(each.name for each in available)
     asked = tuple(FORMER_NAMES.get(name, name) for name in parameters.scales or ())
-    wanted = asked or tuple(name for name in names if name in recipe.default_scales) or names
+    usual = (*recipe.default_scales, *((GRAIN,) if parameters.tile else ()))
+    wanted = asked or tuple(name for name in names if name in usual) or names
     unknown = sorted(set(wanted) - set(names))
     if unknown:
         there = ", ".join(names)
@@ -168,11 +223,13 @@ def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[Sca
             f"no scale is called {', '.join(unknown)} for images of {side} pixels; there are "
             f"{there}"
         )
-    if set(wanted) == {"whole"}:
+    if set(wanted) <= set(MAPLESS):
         raise UserError(
-            "the scale whole has no map; add position or bank, such as --scales whole,bank"
+            f"the scale {wanted[0]} has no map; add position, such as --scales {wanted[0]},position"
         )
     settings = [_override(each, parameters) for each in available if each.name in wanted]
+    if len(settings) == 1 and isinstance(settings[0], PositionSettings):
+        settings = [replace(settings[0], scored=True)]
     for each in settings:
         if isinstance(each, AutoEncoderSettings):
             check_side(each, side)
@@ -201,11 +258,12 @@ def _refuse_without_effect(
 ) -> None:
     """A parameter that changes nothing in what is built must not look as if it had been used."""
     scales = ", ".join(each.name for each in settings)
+    trained = "global" if side <= SMALL_LIMIT else "global,local"
     if not any(isinstance(each, AutoEncoderSettings) for each in settings):
         _refuse(
             parameters.changed(*TRAINED_BY),
             f"images of {side} pixels are scored by {scales} here, which trains nothing; "
-            "add a scale that is trained (--scales global,local), or train from scratch "
+            f"add a scale that is trained (--scales {trained}), or train from scratch "
             "(--pretrain scratch)",
         )
     pretrain = parameters.pretrain or recipe.pretrain
@@ -215,8 +273,30 @@ def _refuse_without_effect(
             f"the encoder comes from {pretrain} here; use ImageNet features (--pretrain imagenet "
             f"or distill)",
         )
+    if parameters.tile is None:
+        _refuse(parameters.changed(*OF_TILES), "images are not cut into tiles (--tile)")
     if parameters.epochs is not None and parameters.steps is not None:
         raise UserError("epochs and steps both say how long to train; give one of them")
+
+
+def _refuse_with_tiles(
+    parameters: Parameters, settings: list[ScaleSettings], calibrated: bool
+) -> None:
+    """What tiles can't be scored by, or has no effect on them."""
+    trained = [each.name for each in settings if isinstance(each, AutoEncoderSettings)]
+    if trained:
+        raise UserError(
+            f"tiles can't be scored by {', '.join(trained)}, trained on whole images; leave --tile "
+            f"out, or use --scales position,bank,whole,grain of the recipe fast, with tiles of "
+            f"more than {SMALL_LIMIT} pixels"
+        )
+    if not calibrated:
+        raise UserError("tiles have no plain sum; use --combination calibrated, or no --tile")
+    _refuse(parameters.changed("fit_to"), "tiles are squares already (--tile)")
+    _refuse(
+        parameters.changed("roi", "ignore", "align"),
+        "tiles cover all of an image, where it lies (--tile); leave one of the two out",
+    )
 
 
 def _refuse(changed: dict[str, Any], reason: str) -> None:
@@ -264,23 +344,17 @@ def make_backbone(
         if learning:
             teacher = FrozenBackbone(found, input_side(side, found), (), vector=True)
             backbone = distillation.distil(teacher, pixels, learning, *controls[:3]).encoder
-    vector = any(isinstance(each, AutoEncoderSettings) and not each.patch for each in plan.settings)
+    vector = any(
+        isinstance(each, EmbeddingSettings)
+        or (isinstance(each, AutoEncoderSettings) and not each.patch)
+        for each in plan.settings
+    )
     patches = any(isinstance(each, AutoEncoderSettings) and each.patch for each in plan.settings)
     on_features = any(not isinstance(each, AutoEncoderSettings) for each in plan.settings)
     kind = backbone.kind
     blocks = kind.levels if on_features else kind.fine_blocks if patches else ()
-    frozen = FrozenBackbone(backbone, input_side(side, backbone), blocks, vector)
+    shown = input_side(side, backbone, plan.tiling is not None)
+    frozen = FrozenBackbone(backbone, shown, blocks, vector)
     if cache:
         frozen.cache_in(Path(cache))
     return frozen
-
-
-def _first_readable(source: Source) -> Image.Image:
-    for number in range(len(source)):
-        try:
-            return source.read(number)
-        except UnreadableImage as error:
-            last = error
-    raise UserError(
-        f"{source.described}: none of the {len(source)} images can be read; the last: {last}"
-    )

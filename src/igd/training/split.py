@@ -11,6 +11,7 @@ missed. All images of all groups would promise nothing: 4 near copies of 15 imag
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,9 +22,10 @@ from torch import Tensor
 from igd.errors import UserError
 from igd.rng import generator
 from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
-from igd.training.plan import LEARNT_FROM, Plan
+from igd.training.plan import Plan
 
 FEWEST_TO_SPLIT = 8  # held-out images, or groups of them
+MOST_IN_TILES = 200  # images that calibrate, where each is scored in tiles, which takes seconds
 
 
 class Split(NamedTuple):
@@ -44,7 +46,7 @@ def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
     held_out = choose_held_out(int(groups.max()) + 1, plan.held_out, seed)[groups]
     training = (~held_out).nonzero().flatten()
     if plan.on_features:  # whoever learns from no more leaves the others to calibrate
-        training = training[:LEARNT_FROM]
+        training = training[: plan.learnt_from]
         held_out = ~torch.isin(groups, groups[training])
     scaling, calibration = split_held_out(
         held_out.nonzero().flatten(), groups, plan.settings, plan.calibrated, seed
@@ -56,7 +58,7 @@ def split_separate(count: int, separate: Tensor, plan: Plan) -> Split:
     """All images are learnt from, as far as scales on features do so, and separate ones, numbered
     by themselves and of these groups, are for the rest.
     """
-    learnt_from = min(count, LEARNT_FROM) if plan.on_features else count
+    learnt_from = min(count, plan.learnt_from) if plan.on_features else count
     return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(
         training=torch.arange(learnt_from)
     )
@@ -69,6 +71,18 @@ def split_unlearnt(groups: Tensor, settings: Sequence[ScaleSettings], calibrated
     order = torch.randperm(int(groups.max()) + 1, generator=generator(0, "separate images"))
     everything, shuffled = torch.arange(len(groups)), order.argsort()[groups]
     return Split(everything[:0], *split_held_out(everything, shuffled, settings, calibrated))
+
+
+def bounded(split: Split, rate: float | None) -> Split:
+    """The same with no more images to score than time allows, of those in tiles: some of them, or
+    as many as a lower rate needs.
+    """
+    most = max(MOST_IN_TILES, math.ceil(2 / rate) if rate and 0 < rate < 1 else 0)
+    scaling, calibration = (
+        each[torch.linspace(0, len(each) - 1, min(most, len(each))).long()]
+        for each in (split.scaling, split.calibration)
+    )
+    return Split(split.training, scaling, calibration)
 
 
 def choose_held_out(count: int, share: float, seed: int) -> Tensor:

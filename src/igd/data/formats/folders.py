@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from igd.data.dataset import Dataset
-from igd.data.decoding import find_images
+from igd.data.decoding import find_files, find_images
+from igd.data.frames import frame_of
 from igd.data.labels import NORMAL_NAMES
 from igd.data.sample import Sample, Split
 from igd.errors import UserError
@@ -74,7 +75,7 @@ def _images_of_kind(kind: Path, masks: Path) -> list[Sample]:
     """The test images of a folder, with the masks that have their names: `<stem>_mask.png` or
     `<stem>.png`.
     """
-    drawn = {_stem(mask, masks): mask for mask in find_images(masks)} if masks.is_dir() else {}
+    drawn = {_stem(mask, masks): mask for mask in find_files(masks)} if masks.is_dir() else {}
     samples = []
     for image in find_images(kind):
         stem = _stem(image, kind)
@@ -114,4 +115,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _stem(image: Path, folder: Path) -> str:
-    return image.relative_to(folder).with_suffix("").as_posix()
+    """Of a page, with its number: `stack#000002` of stack.tif."""
+    frame, name = frame_of(image), image.relative_to(folder)
+    number = f"#{frame.number:06d}" if frame else ""
+    return f"{name.with_suffix('').as_posix()}{number}"
