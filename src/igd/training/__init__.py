@@ -8,6 +8,7 @@ split        which images are learnt from, which are held out
 grouping     images of one patient or part stay together
 material     the images of a training, and what each is for
 fit          the whole way, from a source of images to a fitted state
+distributed  one training in several processes
 extract      one pass of the frozen backbone over the training images
 crossfit     every image scored by a model that did not learn from it
 autoencoders training of the paper's models

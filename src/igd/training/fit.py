@@ -118,9 +118,12 @@ def _begun(
     run = fingerprint(described, training)
     if checkpoint is None:
         return run, controls
-    saved = Checkpoint(checkpoint, run, described)
+    fabric = controls.fabric
+    saved = Checkpoint(checkpoint, run, described, fabric is None or fabric.global_rank == 0)
     if resume and not saved.load():
         controls.progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
+    if fabric is not None:
+        fabric.barrier()  # all have read it before one writes
     return run, controls._replace(saved=saved)
 
 
