@@ -69,7 +69,8 @@ def extended(values: Tensor, region: RegionMask | None) -> Tensor:
         return values
     rows, columns = values.shape[-2:]
     nearest = values.flatten(-2).index_select(-1, region.nearest(rows, columns))
-    return nearest.unflatten(-1, (rows, columns))
+    beyond: Tensor = nearest.unflatten(-1, (rows, columns))
+    return beyond
 
 
 def _mostly_inside(coverage: Tensor) -> Tensor:
