@@ -60,9 +60,9 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     """
     write_images(tmp_path / "parts" / "good", stripes(30))
     write_images(tmp_path / "parts" / "relit", stripes(30, seed=2))
+    write_images(tmp_path / "photos" / "good", stripes(3, side=300))
     for name, seed in (("good", 3), ("relit", 4)):
         write_images(tmp_path / "plates" / name, stripes(10, 96, seed, colour=True))
-    write_images(tmp_path / "photos" / "good", stripes(3, side=300))
     write_images(tmp_path / "parts" / "new", spotted(stripes(4, seed=1)))
     for name in ("bottle", "scans"):
         (tmp_path / name).symlink_to(category)

@@ -62,6 +62,17 @@ def test_what_is_stored_measures_the_same() -> None:
     assert torch.equal(restored.distances(others)[0], scale.distances(others)[0])
 
 
+def test_more_images_teach_what_all_together_would() -> None:
+    first, more, others = vectors(60), vectors(40, seed=5) + 1, Features([], vectors(9, seed=6))
+    together = learnt(torch.cat([first, more]))
+    extended = learnt(first)
+    extended.shrinkage = together.shrinkage
+    extended.extend(Features([], more), 60, torch.Generator())
+    torch.testing.assert_close(
+        extended.distances(others)[0], together.distances(others)[0], rtol=0.02, atol=0
+    )
+
+
 def test_tensors_that_do_not_fit_are_refused() -> None:
     tensors = learnt(vectors(50)).tensors()
     tensors["variance"] = tensors["variance"][1:]

@@ -20,7 +20,7 @@ BINS = 40
 def model_info(path: Path) -> dict[str, Any]:
     """All of it as JSON; what a file of an older version does not say is not there."""
     predictor = load_predictor(path)
-    calibration = predictor.calibration_
+    calibration, roi = predictor.calibration_, predictor.geometry_.roi
     described = _exported(predictor) if isinstance(predictor, Runtime) else _own(predictor)
     return {
         "path": str(path),
@@ -29,6 +29,8 @@ def model_info(path: Path) -> dict[str, Any]:
         **described,
         "side": predictor.geometry_.side,
         "fit": predictor.geometry_.fit,
+        "roi": roi and roi.described(),
+        "align": predictor.geometry_.align is not None,
         **_tiles(predictor.tiling_),
         "channels": predictor.channels_,
         "smallest_side": predictor.smallest_side_,

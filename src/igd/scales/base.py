@@ -11,6 +11,7 @@ from torch import Tensor
 
 from igd.backbones.features import Features
 from igd.scales.recipes import ScaleSettings
+from igd.scales.region_mask import RegionMask
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Scale(ABC):
 
     settings: ScaleSettings
     history: Tensor | None = None  # of its training, where it has one
+    region: RegionMask | None = None  # of the square that counts; None: all of it
 
     @abstractmethod
     def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
@@ -71,6 +73,10 @@ class FeatureScale(Scale):
         """Learn from the features of all normal images."""
 
     @abstractmethod
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
+        """Learn from more images, beside the `count` that were learnt from and are gone."""
+
+    @abstractmethod
     def distances(self, features: Features) -> list[Tensor]:
         """How far images are from normal ones, in each part: at each position (b, rows, columns),
         or as a whole (b,).
@@ -79,14 +85,6 @@ class FeatureScale(Scale):
     @abstractmethod
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         """Score and map, of this size, made of distances."""
-
-
-class ExtensibleScale(FeatureScale):
-    """A scale whose statistics can take in more images after those before are gone."""
-
-    @abstractmethod
-    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
-        """Learn from more images, beside the `count` that were learnt from."""
 
 
 def concatenated(outputs: list[ScaleOutput]) -> ScaleOutput:

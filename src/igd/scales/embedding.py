@@ -19,12 +19,15 @@ from igd.scales.whitening import principal, shrinkage_of
 
 
 class EmbeddingScale(FeatureScale):
-    """Mean and shrunk covariance: its largest directions, and one variance for all others."""
+    """Mean and covariance: its largest directions, one variance for all others, and how much it is
+    shrunk towards a multiple of the identity.
+    """
 
     settings: EmbeddingSettings
     mean: Tensor  # (d,)
     directions: Tensor  # (k, d), of unit length
     variance: Tensor  # (k + 1,), along each of them and along any other
+    shrinkage: Tensor  # scalar
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.settings = settings
@@ -32,25 +35,51 @@ class EmbeddingScale(FeatureScale):
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
         assert features.vector is not None
         vectors = features.vector.float()
-        self.mean = vectors.mean(dim=0)
-        centred = vectors - self.mean
-        count = min(self.settings.directions, len(vectors) - 1, vectors.shape[1])
-        variance, directions = principal(centred, count)
-        shrinkage, average = shrinkage_of(vectors), centred.square().mean()
-        kept = (1 - shrinkage) * variance + shrinkage * average
-        # What the directions leave of the variance is spread evenly over all others.
-        left = (centred.square().sum(dim=1).mean() - variance.sum()).clamp(min=0)
-        rest = (1 - shrinkage) * left / max(vectors.shape[1] - count, 1) + shrinkage * average
+        self.mean, self.shrinkage = vectors.mean(dim=0), torch.tensor(shrinkage_of(vectors))
+        self._describe(vectors - self.mean, len(vectors))
+
+    def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
+        """Exact as far as the directions that are kept go; the shrinkage stays as it was."""
+        assert features.vector is not None
+        vectors = features.vector.float()
+        total, shift = count + len(vectors), vectors.mean(dim=0) - self.mean
+        former = self.directions * (count * self.variance[:-1, None]).sqrt()
+        between = shift * (count * len(vectors) / total) ** 0.5
+        own, rest = vectors - vectors.mean(dim=0), count * self.variance[-1] * self._others
+        self.mean = self.mean + len(vectors) / total * shift
+        self._describe(torch.cat([former, own, between[None]]), total, rest)
+
+    def _describe(self, centred: Tensor, count: int, rest: Tensor | float = 0.0) -> None:
+        """The covariance of `count` images, from rows whose scatter is theirs and from what they
+        vary in directions that were not kept.
+        """
+        most = min(self.settings.directions, len(centred) - 1, centred.shape[1])
+        variance, directions = principal(centred, most)
+        variance = variance * len(centred) / count
         self.directions = directions.T.half().float().contiguous()  # as the file holds them
-        self.variance = torch.cat([kept, rest[None]]).clamp(min=SMALLEST * average + 1e-12)
+        left = (centred.square().sum() + rest) / count - variance.sum()
+        self.variance = torch.cat([variance, (left / max(self._others, 1)).clamp(min=0)[None]])
+
+    @property
+    def _others(self) -> int:
+        """How many directions there are beside those that are kept."""
+        return self.directions.shape[1] - len(self.directions)
+
+    @property
+    def _shrunk(self) -> Tensor:
+        """The variances that distances are measured by."""
+        kept, other = self.variance[:-1], self.variance[-1]
+        average = (kept.sum() + self._others * other) / len(self.mean)
+        shrunk = (1 - self.shrinkage) * self.variance + self.shrinkage * average
+        return shrunk.clamp(min=SMALLEST**2)
 
     def distances(self, features: Features) -> list[Tensor]:
         """Mahalanobis's squared distance, a dimension."""
         assert features.vector is not None
-        centred = features.vector - self.mean
+        centred, variance = features.vector - self.mean, self._shrunk
         along = (centred @ self.directions.T).square()
         beside = (centred.square().sum(dim=1) - along.sum(dim=1)).clamp(min=0)
-        squared = along @ self.variance[:-1].reciprocal() + beside / self.variance[-1]
+        squared = along @ variance[:-1].reciprocal() + beside / variance[-1]
         return [squared / len(self.mean)]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:  # noqa: ARG002
@@ -60,18 +89,19 @@ class EmbeddingScale(FeatureScale):
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         assert features is not None
         assert features.vector is not None
-        return (features.vector - self.mean) @ self.directions.T * self.variance[:-1].rsqrt()
+        return (features.vector - self.mean) @ self.directions.T * self._shrunk[:-1].rsqrt()
 
     def tensors(self) -> dict[str, Tensor]:
         return {
             "mean": self.mean,
             "directions": self.directions.half(),
             "variance": self.variance,
+            "shrinkage": self.shrinkage,
         }
 
     def restore(self, tensors: dict[str, Tensor], path: Path) -> None:  # noqa: ARG002
         self.mean, self.variance = tensors["mean"], tensors["variance"]
-        self.directions = tensors["directions"].float()
-        count = len(self.variance) - 1
-        if self.mean.dim() != 1 or self.directions.shape != (count, len(self.mean)):
+        self.directions, self.shrinkage = tensors["directions"].float(), tensors["shrinkage"]
+        shape = (len(self.variance) - 1, len(self.mean))
+        if self.mean.dim() != 1 or self.directions.shape != shape or self.shrinkage.dim():
             raise ValueError("a descriptor of embeddings of the wrong shape")

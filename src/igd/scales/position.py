@@ -15,7 +15,7 @@ from torch import Tensor
 
 from igd.backbones.features import Features
 from igd.errors import UserError
-from igd.scales.base import ExtensibleScale, ScaleOutput
+from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import log_map, log_peak, unit_features
 from igd.scales.position_moments import (
     PositionDescriptor,
@@ -25,11 +25,12 @@ from igd.scales.position_moments import (
     unpacked,
 )
 from igd.scales.recipes import Level, PositionSettings
+from igd.scales.region_mask import RegionMask, counted
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
 
-class PositionScale(ExtensibleScale):
+class PositionScale(FeatureScale):
     """A descriptor for each level."""
 
     settings: PositionSettings
@@ -45,16 +46,16 @@ class PositionScale(ExtensibleScale):
         """Learn from tiles at known places, of which each has means of its own, for each level
         (places, d, rows, columns). All places share how features vary around them.
         """
-        levels = self.settings.levels
-        started = [PositionMoments(_cell(level, features.maps[level.maps[0]])) for level in levels]
-        self._describe(features, started, means)
+        grids = [features.maps[level.maps[0]] for level in self.settings.levels]
+        levels = zip(self.settings.levels, grids, strict=True)
+        self._describe(features, [PositionMoments(_cell(*each)) for each in levels], means)
 
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
         """Exact, but for the half precision in which descriptors are kept."""
-        started = [
+        former = [
             PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors
         ]
-        self._describe(features, started, None)
+        self._describe(features, former)
 
     @property
     def _shrinkage(self) -> tuple[float, float, float]:
@@ -62,7 +63,10 @@ class PositionScale(ExtensibleScale):
         return settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
 
     def _describe(
-        self, features: Features, started: list[PositionMoments], means: list[Tensor] | None
+        self,
+        features: Features,
+        started: list[PositionMoments],
+        means: list[Tensor] | None = None,
     ) -> None:
         """Descriptors of each level's moments and these images together."""
         self.descriptors = []
@@ -76,7 +80,9 @@ class PositionScale(ExtensibleScale):
             ):
                 found = _level_features(list(some[1:]), level)
                 moments.update(found if own is None else found - own[some[0]])
-            described = moments.describe(*self._shrinkage)
+            grid = features.maps[level.maps[0]]
+            inside = _cells_inside(self.region, grid, moments.cell)
+            described = moments.describe(*self._shrinkage, inside=inside)
             mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
             mean, whitener = (_halved(each) for each in (mean, described.whitener))
@@ -97,9 +103,9 @@ class PositionScale(ExtensibleScale):
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         settings = self.settings
-        parts = [log_peak(each, settings.top) for each in distances]
+        parts = [log_peak(each, settings.top, self.region) for each in distances]
         terms = {level.name: part for level, part in zip(settings.levels, parts, strict=True)}
-        maps = [log_map(each, size, settings.smoothing) for each in distances]
+        maps = [log_map(each, size, settings.smoothing, self.region) for each in distances]
         weights = [level.map_weight for level in settings.levels]
         counted = parts if settings.scored else []
         return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights)
@@ -107,7 +113,7 @@ class PositionScale(ExtensibleScale):
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         """The mean of each image's features over its positions: (b, channels of the blocks)."""
         assert features is not None
-        return torch.cat([each.mean(dim=(2, 3)) for each in features.maps], dim=1)
+        return torch.cat([counted(each, self.region).mean(dim=2) for each in features.maps], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
         return {
@@ -130,6 +136,15 @@ class PositionScale(ExtensibleScale):
 def _cell(level: Level, grid: Tensor) -> int:
     """A grid (..., rows, columns) of odd sides can't be divided into cells."""
     return 1 if any(side % level.cell for side in grid.shape[-2:]) else level.cell
+
+
+def _cells_inside(region: RegionMask | None, grid: Tensor, cell: int) -> Tensor | None:
+    """The numbers of the cells of a grid (..., rows, columns) with a position that counts."""
+    if region is None:
+        return None
+    inside = torch.zeros(1, *grid.shape[-2:])
+    inside.view(-1)[region.positions(*grid.shape[-2:])] = 1
+    return F.max_pool2d(inside, cell).flatten().nonzero().flatten()
 
 
 def _halved(values: Tensor) -> Tensor:

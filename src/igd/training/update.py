@@ -28,7 +28,7 @@ from igd.inference.conformal import Calibration, choose_rate, threshold
 from igd.inference.mismatch import record
 from igd.progress import Progress
 from igd.rng import generator
-from igd.scales.base import ExtensibleScale, FeatureScale
+from igd.scales.base import FeatureScale
 from igd.scales.fusion import Fusion
 from igd.training.calibrate import measured, name_odd_ones
 from igd.training.calibration_history import MOST_KEPT, record_of, with_former
@@ -72,9 +72,8 @@ def update(
     rate = _rate(fitted, asked, len(drawn), source)
 
     controls = Controls(progress, lambda: False, None)
-    features = features_of_images(
-        extract_features(fitted.backbone, fitted.scales, images.pixels, controls)
-    )
+    kept = extract_features(fitted.backbone, fitted.scales, images.pixels, controls)
+    features = features_of_images(kept)
     teach = partial(_extend, fitted.provenance["images"])
     extended = _copies(scales)
     teach(extended, features, seed)
@@ -113,27 +112,27 @@ def update(
     return replace(renewed, example_scores=renewed.score(renewed.examples).score)
 
 
-def _extensible(fitted: FittedState) -> list[ExtensibleScale]:
+def _extensible(fitted: FittedState) -> list[FeatureScale]:
     """The scales of a model that can learn from more images, or a refusal."""
-    others = [each for each in fitted.scales if not isinstance(each, ExtensibleScale)]
+    others = [each for each in fitted.scales if not isinstance(each, FeatureScale)]
     if others:
         names = ", ".join(scale.settings.name for scale in others)
         raise UserError(
             f"a model with the scale {names} can't learn from more images without the former ones; "
-            f"those with position, bank and whole can. Train anew with all images, or renew the "
+            f"those with closed forms alone can. Train anew with all images, or renew the "
             f"threshold (igd calibrate)"
         )
     if fitted.tiling:
         raise UserError(
-            "a model that reads images in tiles can't learn from more of them; train anew with all "
-            "images, or renew the threshold (igd calibrate)"
+            "a model that reads tiles can't learn from more images without the former ones; train "
+            "anew with all images, or renew the threshold (igd calibrate)"
         )
     if "images" not in fitted.provenance:
         raise UserError(
             "the model does not say how many images it learnt from, so that more can't be weighed "
             "against them; train anew with all images"
         )
-    return [each for each in fitted.scales if isinstance(each, ExtensibleScale)]
+    return [each for each in fitted.scales if isinstance(each, FeatureScale)]
 
 
 def _check_source(fitted: FittedState, source: Source) -> None:
@@ -166,20 +165,18 @@ def _copies(scales: Sequence[FeatureScale]) -> list[FeatureScale]:
 
 def _extend(count: int, scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
     """Let scales that learnt from `count` images learn from these too."""
-    if not len(features):  # all images but a fold may be none
-        return
-    for scale in scales:
-        assert isinstance(scale, ExtensibleScale)
-        scale.extend(features, count, generator(seed, f"{scale.settings.name} after {count}"))
+    if len(features):  # all images but a fold may be none
+        for scale in scales:
+            scale.extend(features, count, generator(seed, f"{scale.settings.name} after {count}"))
 
 
 def _measured(
-    fitted: FittedState, scales: Sequence[ExtensibleScale], distances: Distances, drawn: Tensor
+    fitted: FittedState, scales: Sequence[FeatureScale], distances: Distances, drawn: Tensor
 ) -> Measured:
     """The images that calibrate, as parts were scaled before."""
     chosen = [[part[drawn] for part in parts] for parts in distances]
     size = 2 * (fitted.geometry.side,)
-    return measured(outputs_of(scales, chosen, size), fitted.fusion)
+    return measured(outputs_of(scales, chosen, size), fitted.fusion, fitted.region)
 
 
 def _joined(fitted: FittedState, new: Measured, rate: float) -> tuple[Fusion, Calibration]:
