@@ -5,7 +5,6 @@ pass, and what is not exact or not promised is said.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 from conftest import Heard, edit, spotted, stripes
 
 from igd import IGD
-from igd.data.tiles import Tiling
 from igd.errors import UserError
 from igd.scales.fusion import Fusion, RobustScaler
 from igd.scales.position_moments import PositionMoments
@@ -175,10 +173,6 @@ def test_groups_stay_together_and_are_asked_for() -> None:
 def test_what_can_not_learn_more_says_so(fitted: IGD, learnt: IGD) -> None:
     with pytest.raises(UserError, match=r"the scale global can't learn .*igd calibrate"):
         copy.deepcopy(fitted).update(stripes(10))
-    tiled = copy.deepcopy(learnt)
-    tiled.fitted_ = replace(tiled.fitted_, tiling=Tiling(64, 0))
-    with pytest.raises(UserError, match="a model that reads images in tiles can't learn"):
-        tiled.update(normal(2, 0))
     with pytest.raises(UserError, match="700 images; a model learns from 600 more at a time"):
         copy.deepcopy(learnt).update(np.zeros((700, 16, 16, 3), np.uint8))
 
