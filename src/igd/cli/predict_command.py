@@ -20,7 +20,7 @@ from igd.cli.common import (
 )
 from igd.cli.engine_flags import RAY, add_engine_flags, check_engine
 from igd.cli.image_arguments import Place, check_order, image_paths, named_images, place
-from igd.cli.verdicts import Verdicts, made_from
+from igd.cli.verdict_lines import Verdicts, made_from
 from igd.cpu import threads
 from igd.errors import UserError
 from igd.text import visible

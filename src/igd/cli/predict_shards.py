@@ -10,7 +10,7 @@ from collections import Counter
 from igd.cli.common import progress_of
 from igd.cli.engine_flags import ray_cluster
 from igd.cli.predict_command import conclude
-from igd.cli.verdicts import made_from
+from igd.cli.verdict_lines import made_from
 from igd.engines.scoring import score_shards
 from igd.engines.shards import MANIFEST, ScoredShard, ShardFolder
 from igd.errors import UserError
