@@ -46,8 +46,8 @@ from igd.training.material import Material, gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
 from igd.training.resume import Controls, fingerprint
-from igd.training.tile_material import calibrated_in_tiles, tile_learner, with_descriptors
 from igd.training.tile_learner import TileLearner
+from igd.training.tile_material import calibrated_in_tiles, tile_learner, with_descriptors
 from igd.version import __version__
 
 Outputs = Callable[[], Iterator[list[ScaleOutput]]]
