@@ -43,5 +43,7 @@ def test_some_images_keep_all_of_their_tiles() -> None:
         some.pixels[torch.arange(4)], tiles.pixels[torch.tensor([8, 9, 2, 3])]
     )
     assert some.places.tolist() == tiles.places[torch.tensor([8, 9, 2, 3])].tolist()
+    assert some.spreads == [tiles.spreads[4], tiles.spreads[1]]
+    assert min(some.spreads) > 50
     for whole, number in zip(some.wholes([1, 0]), [1, 4], strict=True):
         np.testing.assert_array_equal(whole, IMAGES[number])

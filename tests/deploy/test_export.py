@@ -32,6 +32,9 @@ KINDS = {
         "scales": ("global", "local", "pixel"),
         "steps": 2,
         "width": 2,
+        "roi": "4,0,180,190",
+        "ignore": ["60,60,50,40"],
+        "align": True,
     },
     "small and grey": {"steps": 2, "width": 2},
 }
@@ -74,6 +77,7 @@ def test_scores_maps_and_verdicts_agree_in_any_batch(exported: tuple[str, IGD, P
             assert one.score == pytest.approx(other.score, abs=1e-5)
             assert (one.p_value, one.is_anomalous) == (other.p_value, other.is_anomalous)
             np.testing.assert_allclose(one.map, other.map, atol=1e-3)
+            assert one.pose == other.pose
             assert one.terms == pytest.approx(other.terms, rel=1e-3, abs=1e-4)
 
 
@@ -111,6 +115,8 @@ def test_it_says_what_it_is_without_names_and_takes_another_rate(
     assert (info["recipe"], info["scales"]) == ("fast", detector.identity_["scales"])
     assert info["calibration"]["images"] == len(detector.calibration_.scores)
     assert info["threshold"] == pytest.approx(detector.threshold_)
+    assert Runtime.load(path, threads=1).geometry_ == detector.geometry_
+    assert bool(info["roi"]) == (kind == "every scale")
     assert "source" not in info["calibration"]
     assert main(["info", str(path)]) == 0
     assert "^ threshold" in capsys.readouterr().out

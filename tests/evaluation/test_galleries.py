@@ -10,6 +10,7 @@ from browser import IN_BROWSER, Page
 from PIL import Image
 
 from igd import IGD
+from igd.data.geometry import Geometry
 from igd.data.reading import read_dataset
 from igd.data.sample import Sample
 from igd.evaluation.evaluate import Evaluation, ScoredSample, evaluate
@@ -55,6 +56,7 @@ class Stub:
     """A detector of which galleries ask maps and limits alone."""
 
     background_level_, pixel_threshold_ = 0.3, 0.6
+    geometry_ = Geometry(64)
 
     def predict(self, image: np.ndarray):
         from igd.inference.predictor import Prediction

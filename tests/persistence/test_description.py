@@ -37,7 +37,7 @@ from igd.scales.recipes import (
 )
 from igd.training.fit import stored_parameters
 
-HUGE, LONG, NAN = 10**400, "x" * 20_000, float("nan")
+HUGE, LONG, NAN = 10**400, "x" * 60_000, float("nan")
 KNOWN: list[ScaleSettings] = [
     *(each for recipe in RECIPES.values() for each in (*recipe.small, *recipe.frozen_large)),
     PixelSettings(),

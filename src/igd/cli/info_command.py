@@ -56,6 +56,10 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "scales", ", ".join(map(str, scales))
     colour = "colour" if info["channels"] == 3 else "grey"
     yield "reads", _reads(info, colour)
+    if info["roi"]:
+        yield "region", _region(info["roi"])
+    if info["align"]:
+        yield "aligns", "each part to its usual place"
     if "int8" in info:
         yield "exported", f"by {info['exported_by']}{', 8-bit' if info['int8'] else ''}"
     new = f" of new groups (by {info['grouped_by']})" if "grouped_by" in info else ""
@@ -72,6 +76,13 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "" if number else "before", _calibration(former)
     for number, warning in enumerate(info.get("warnings", [])):
         yield "" if number else "warnings", warning
+
+
+def _region(roi: dict[str, Any]) -> str:
+    """What a model reads of an image."""
+    (width, height), box = roi["frame"], ",".join(map(str, roi["box"]))
+    mask = f", {roi['share']:.0%} of it by a mask" if roi["share"] < 1 else ""
+    return f"{box} (x,y,width,height) of images of {width}x{height}{mask}"
 
 
 def _reads(info: dict[str, Any], colour: str) -> str:

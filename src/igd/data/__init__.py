@@ -12,6 +12,9 @@ arrays      arrays and tensors as images, by rules about their shape
 decoding    finding image files, and decoding each or saying why not
 image_set   all images of a source, decoded to the model's size
 geometry    any size in, the model's square, and the map back at the original size
+roi         the region of interest in a fixed frame
+roi_arguments  boxes and mask files as such a region
+alignment   how far a part lies from its usual place
 tiles       an image as overlapping tiles, and their maps as one
 tile_set    some tiles of each image to learn from, all of one at a time
 store       decoded pixels, in memory or in a temporary file

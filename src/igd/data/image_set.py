@@ -13,6 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from igd.cpu import in_parallel
+from igd.data.alignment import drawn_shift
 from igd.data.decoding import DEEP, MODE, UnreadableImage
 from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, Source
@@ -60,6 +61,7 @@ def decode(
     strict: bool = False,
     progress: Progress,
     held: int = HELD,
+    learning: bool = False,
     cut: Cut | None = None,
     each: int = 1,
 ) -> ImageSet:
@@ -67,7 +69,8 @@ def decode(
     `strict`, refused.
 
     Up to `held` bytes the pixels stay in memory, above in a temporary file. Of each image there is
-    one square, or as many as `cut` makes: `each`.
+    one square, or as many as `cut` makes: `each`. Images that are to be learnt from and are aligned
+    forget some of their edge (`learning`).
     """
     names: list[str] = []
     sizes: list[tuple[int, int]] = []
@@ -77,7 +80,9 @@ def decode(
     used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
-        squares = progress.track(_squares(source, geometry, cut), len(source), "reading images")
+        squares = progress.track(
+            _squares(source, geometry, learning, cut), len(source), "reading images"
+        )
         for number, (name, decoded) in enumerate(squares):
             if isinstance(decoded, UnreadableImage):
                 if strict:
@@ -121,14 +126,20 @@ def _warn_of_depth(used: list[float], count: int, source: Source, progress: Prog
         )
 
 
-def _squares(source: Source, geometry: Geometry, cut: Cut | None) -> Iterator[tuple[str, Any]]:
+def _squares(
+    source: Source, geometry: Geometry, learning: bool, cut: Cut | None
+) -> Iterator[tuple[str, Any]]:
     def read(number: int) -> Any:
         try:
             image = source.read(number)
         except UnreadableImage as error:
             return error
+        geometry.check(source.names[number], image.size)
         mode = image.info.get(MODE, image.mode)
-        own = cut(number, image) if cut else [geometry.to_square(image)]
+        forget = drawn_shift(number, image.size) if learning and geometry.align else None
+        own = (
+            cut(number, image) if cut else [geometry.to_square(image, geometry.pose(image), forget)]
+        )
         return own, image.size, image.info.get(DEEP), mode
 
     squares = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)

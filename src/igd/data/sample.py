@@ -54,7 +54,7 @@ class Sample:
         if self.mask is None:
             return None if self.label else np.zeros(size[::-1], dtype=bool)
         name = self.mask if isinstance(self.mask, Path) else self.identifier
-        mask = _read_mask(self.mask) if isinstance(self.mask, Path) else self.mask
+        mask = marked_pixels(self.mask) if isinstance(self.mask, Path) else self.mask
         height, width = mask.shape
         if (width, height) != size:
             raise UserError(
@@ -77,7 +77,7 @@ def groups_of(samples: Sequence[Sample]) -> list[str] | None:
     return known
 
 
-def _read_mask(path: Path) -> NDArray[np.bool_]:
+def marked_pixels(path: Path) -> NDArray[np.bool_]:
     """Marked pixels are those that are not black; in a JPEG, whose black is not quite black, those
     that are light.
     """

@@ -25,6 +25,7 @@ from igd.data.tiles import Tiling, Whole, check_tile_fits, tile_of
 from igd.progress import Progress
 from igd.rng import generator
 
+SPARSE = 8  # one pixel in so many, along each axis, tells whether an image shows anything
 PIXELS_AHEAD = 25_000_000  # of whole images, decoded while others are scored
 
 
@@ -37,6 +38,7 @@ class TileSet(ImageSet):
     places: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))  # of each tile
     each: int = 1
     source: Source | None = None
+    spreads: list[float] = field(default_factory=list)  # of the pixels of each image
 
     def subset(self, numbers: Tensor) -> TileSet:
         rows = self.rows(numbers)
@@ -47,6 +49,7 @@ class TileSet(ImageSet):
             places=self.places[rows],
             each=self.each,
             source=self.source,
+            spreads=[self.spreads[n] for n in numbers],
         )
 
     def rows(self, numbers: Tensor) -> Tensor:
@@ -79,12 +82,14 @@ def sample_tiles(
     equally often.
     """
     dealt: dict[int, list[int]] = {}
+    spreads: dict[int, float] = {}
 
     def cut(number: int, image: Image.Image) -> list[NDArray[np.uint8]]:
         check_tile_fits(source.names[number], image.size, tiling)
         boxes = tiling.boxes(*image.size)
         dealt[number] = _dealt(number, each, len(boxes), seed)
         pixels = np.asarray(image)
+        spreads[number] = float(pixels[::SPARSE, ::SPARSE].std())
         return [tile_of(pixels, boxes[place], geometry) for place in dealt[number]]
 
     images = decode(source, geometry, strict=strict, progress=progress, cut=cut, each=each)
@@ -93,6 +98,7 @@ def sample_tiles(
         places=torch.tensor([place for number in images.numbers for place in dealt[number]]),
         each=each,
         source=source,
+        spreads=[spreads[number] for number in images.numbers],
     )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.data.geometry import LARGEST_SIDE, Box, Geometry
+from igd.data.geometry import LARGEST_SIDE, Geometry
+from igd.data.roi import Box
 from igd.errors import UserError
 
 OVERLAP = 1 / 16  # share of a tile's side, where the user states none

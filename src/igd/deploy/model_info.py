@@ -30,12 +30,14 @@ def model_info(path: Path) -> dict[str, Any]:
 
 def predictor_info(predictor: Predictor) -> dict[str, Any]:
     """What a loaded model says, wherever its file is."""
-    calibration = predictor.calibration_
+    calibration, roi = predictor.calibration_, predictor.geometry_.roi
     described = _exported(predictor) if isinstance(predictor, Runtime) else _own(predictor)
     return {
         **described,
         "side": predictor.geometry_.side,
         "fit": predictor.geometry_.fit,
+        "roi": roi and roi.described(),
+        "align": predictor.geometry_.align is not None,
         **_tiles(predictor.tiling_),
         "channels": predictor.channels_,
         "smallest_side": predictor.smallest_side_,

@@ -164,7 +164,11 @@ def write_audit_page(path: Path, audited: list[Audited], title: str, subtitle: s
 def _pictures(model: IGD, prediction: Prediction) -> Pictures:
     assert prediction.image is not None
     coloured = overlay(
-        prediction.image, prediction.map, model.background_level_, model.pixel_threshold_
+        prediction.image,
+        prediction.map,
+        model.background_level_,
+        model.pixel_threshold_,
+        model.geometry_.outside(*prediction.image.size, prediction.pose),
     )
     return thumbnail(prediction.image), thumbnail(coloured)
 

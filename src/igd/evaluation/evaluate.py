@@ -54,7 +54,7 @@ def evaluate(
     """
     predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
     progress, source = progress or Progress(), as_source(samples)
-    differing: Counter[str] = Counter()
+    differing, beyond = Counter[str](), 0  # defects outside of the region of interest
     for sample, prediction in zip(
         samples, detector.predictions(source, progress=progress), strict=True
     ):
@@ -79,9 +79,16 @@ def evaluate(
             unusable[sample.identifier] = str(error)
             continue
         if mask is not None:
-            pixels.add(prediction.map, mask)
+            outside = detector.geometry_.outside(width, height, prediction.pose)
+            pixels.add(prediction.map, mask, outside)
+            beyond += bool(mask.any()) and outside is not None and bool(outside[mask].all())
     for line in counted_lines(differing, len(samples)):
         progress.say(line)
+    if beyond:
+        progress.say(
+            f"{beyond} anomalous images have their defect outside of the region of interest: it "
+            f"can't be found, and counts as missed where nothing else is"
+        )
     unusable |= _missing_masks(samples)
     if unusable:
         progress.say(_told(unusable))
@@ -96,6 +103,7 @@ def evaluate(
         "n_masks": sum(
             sample.mask is not None and sample.identifier not in unusable for sample in samples
         ),
+        **({} if detector.geometry_.roi is None else {"n_outside_roi": beyond}),
         **({} if groups is None else {"n_groups": int(groups.max()) + 1}),
         "promised_false_alarm_rate": detector.false_alarm_rate_,
         "intervals_95": _intervals(labels, scores, detector.threshold_, groups),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from igd.data.alignment import Pose
 from igd.data.sample import Sample, UnusableMask
 from igd.evaluation.evaluate import ScoredSample
 from igd.evaluation.overlay import Mask, coloured_map, overlay, with_truth
@@ -163,11 +164,16 @@ def _pictures(
         Image.fromarray(prediction.map).resize(size, Image.Resampling.BILINEAR)
     )
     truth = None if mask is None else mask.repeat(factor, axis=0).repeat(factor, axis=1)
+    outside = detector.geometry_.outside(*size, _enlarged(prediction.pose, factor))
     for picture in (
-        overlay(image.resize(size), anomaly_map, *limits),
-        coloured_map(anomaly_map, *limits),
+        overlay(image.resize(size), anomaly_map, *limits, outside),
+        coloured_map(anomaly_map, *limits, outside),
     ):
         yield picture if truth is None else with_truth(picture, truth)
+
+
+def _enlarged(pose: Pose | None, factor: int) -> Pose | None:
+    return pose and Pose(pose.x * factor, pose.y * factor, pose.angle)
 
 
 def is_elsewhere(outlined: Mask, truth: Mask) -> bool:

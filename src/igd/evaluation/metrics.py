@@ -74,10 +74,19 @@ class PixelMetrics:
     region_count: int = 0
     image_aurocs: list[float] = field(default_factory=list)
 
-    def add(self, anomaly_map: NDArray[np.float32], mask: NDArray[np.bool_]) -> None:
-        """Take in an image's map, values in [0, 1], and the mask of its anomalous pixels."""
+    def add(
+        self,
+        anomaly_map: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        outside: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Take in an image's map, values in [0, 1], and the mask of its anomalous pixels; those
+        outside of the region of interest are neither.
+        """
+        inside = np.ones_like(mask) if outside is None else ~outside
+        normal_pixels, mask = ~mask & inside, mask & inside
         value = np.minimum((anomaly_map.astype(np.float64) * BINS).astype(np.int64), BINS - 1)
-        normal = _histogram(value[~mask])
+        normal = _histogram(value[normal_pixels])
         self.normal += normal
         if not mask.any():
             return

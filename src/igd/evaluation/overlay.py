@@ -17,31 +17,49 @@ TRUTH = ((150, 210, 255), (0, 60, 180))  # by turns along the border of a ground
 DASH = 4  # line widths
 # Rows that are painted at once: of a large photograph, colours as floats would take gigabytes.
 BAND = 256
+BESIDE, OF_BESIDE = (128, 128, 128), 0.6  # over what is outside of the region of interest
 
 Map = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 
-def overlay(image: Image.Image, anomaly_map: Map, usual: float, threshold: float) -> Image.Image:
+def overlay(
+    image: Image.Image,
+    anomaly_map: Map,
+    usual: float,
+    threshold: float,
+    outside: Mask | None = None,
+) -> Image.Image:
     """The image with its anomalous regions coloured: nothing up to what is usual on normal images,
     then faint yellow; an outline at the pixel threshold, which few normal images reach anywhere,
-    and within it from yellow to red.
+    and within it from yellow to red. What is outside of the region of interest is greyed.
     """
     pixels = np.array(image.convert("RGB"))
     lines, casing = _contour(anomaly_map > threshold)
     for upper in range(0, len(pixels), BAND):
         rows = slice(upper, upper + BAND)
-        colour, opacity = _paint(anomaly_map[rows], lines[rows], casing[rows], usual, threshold)
+        colour, opacity = _paint(
+            anomaly_map[rows],
+            lines[rows],
+            casing[rows],
+            usual,
+            threshold,
+            None if outside is None else outside[rows],
+        )
         pixels[rows] = (pixels[rows].astype(np.float64) * (1 - opacity) + colour * opacity).round()
     return Image.fromarray(pixels)
 
 
-def coloured_map(anomaly_map: Map, usual: float, threshold: float) -> Image.Image:
+def coloured_map(
+    anomaly_map: Map, usual: float, threshold: float, outside: Mask | None = None
+) -> Image.Image:
     """The map alone in the colours of `overlay`, opaque: white up to what is usual, yellow at the
     threshold, then red. It only gets darker, so that it can be read without telling red from green.
     """
     below, above = _levels(anomaly_map, usual, threshold)
     pixels = (255 * (1 - below) + _colour(above) * below).round().astype(np.uint8)
+    if outside is not None:
+        pixels[outside] = BESIDE
     pixels[outline(anomaly_map > threshold)] = OUTLINE
     return Image.fromarray(pixels)
 
@@ -58,11 +76,14 @@ def with_truth(picture: Image.Image, mask: Mask) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def layer(anomaly_map: Map, usual: float, threshold: float) -> Image.Image:
+def layer(
+    anomaly_map: Map, usual: float, threshold: float, outside: Mask | None = None
+) -> Image.Image:
     """The colours of `overlay` alone, transparent where nothing is coloured: to be laid over the
     image.
     """
-    colour, opacity = _paint(anomaly_map, *_contour(anomaly_map > threshold), usual, threshold)
+    contour = _contour(anomaly_map > threshold)
+    colour, opacity = _paint(anomaly_map, *contour, usual, threshold, outside)
     return Image.fromarray(np.concatenate([colour, 255 * opacity], axis=2).round().astype(np.uint8))
 
 
@@ -112,11 +133,18 @@ def _colour(above: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _paint(
-    anomaly_map: Map, lines: Mask, casing: Mask, usual: float, threshold: float
+    anomaly_map: Map,
+    lines: Mask,
+    casing: Mask,
+    usual: float,
+    threshold: float,
+    outside: Mask | None,
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Colour (h, w, 3) in 0..255 and opacity (h, w, 1) in 0..1 of each pixel."""
     below, above = _levels(anomaly_map, usual, threshold)
     colour, opacity = _colour(above), AT_THRESHOLD * below + (AT_MOST - AT_THRESHOLD) * above
+    if outside is not None:
+        colour[outside], opacity[outside] = BESIDE, OF_BESIDE
     colour[casing], opacity[casing] = CASING, OF_CASING
     colour[lines], opacity[lines] = OUTLINE, 1
     return colour, opacity

@@ -30,14 +30,16 @@ ORIGIN = ".igd-predict.json"  # what the rows of a table come from
 
 
 COLUMNS = ("path", "score", "p_value", "is_anomalous", "regions", "error")
+ALIGNMENT = "alignment"  # one more, where the model aligns images
 
 
 def as_row(path: str, predicted: Prediction | UserError, predictor: Predictor) -> dict[str, Any]:
     """What a table says of an image: score, verdict and regions, or why it could not be read."""
+    columns = (*COLUMNS, *((ALIGNMENT,) if predictor.geometry_.align else ()))
     if not isinstance(predicted, Prediction):
-        nothing = dict.fromkeys(COLUMNS)
+        nothing = dict.fromkeys(columns)
         return {**nothing, "path": path, "regions": [], "error": str(predicted)}
-    return {
+    row = {
         "path": path,
         "score": predicted.score,
         "p_value": predicted.p_value,
@@ -46,7 +48,9 @@ def as_row(path: str, predicted: Prediction | UserError, predictor: Predictor) -
             predicted.map, predictor.pixel_threshold_, predictor.calibration_.peaks
         ),
         "error": None,
+        ALIGNMENT: predicted.pose and predicted.pose._asdict(),
     }
+    return {name: row[name] for name in columns}
 
 
 @dataclass
@@ -124,8 +128,10 @@ class Results:
     def _write_pictures(self, name: str, prediction: Prediction) -> None:
         assert prediction.image is not None
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        outside = self.predictor.geometry_.outside(*prediction.image.size, prediction.pose)
         with atomic(self.folder / f"{name}.png") as part:
-            overlay(prediction.image, prediction.map, *self._limits()).save(part, format="PNG")
+            picture = overlay(prediction.image, prediction.map, *self._limits(), outside)
+            picture.save(part, format="PNG")
         if self.map_folder and self.maps:
             (self.map_folder / name).parent.mkdir(parents=True, exist_ok=True)
             write_map(self.map_folder / name, prediction.map, self.maps)
@@ -208,5 +214,5 @@ class Table:
 
 
 def _cell(value: Any) -> Any:
-    """Regions as JSON, in one field of a CSV file."""
-    return json.dumps(value) if isinstance(value, list) else value
+    """Regions and poses as JSON, in one field of a CSV file."""
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -7,13 +7,16 @@ from typing import Any, TypeGuard
 
 from PIL import Image
 
+from igd.data.alignment import Pose, is_at_the_limit
 from igd.data.decoding import MODE, PAGES, TRANSPARENT
+from igd.data.geometry import Geometry
+from igd.data.roi import Roi, same_aspect
 from igd.errors import UserError
 
-ASPECT = 0.02  # by which the ratio of the sides may differ
 GREY_MODES = ("1", "L", "LA", "La", "F")
 OF_ANOTHER, SIZE = "of another", "size"
 TRANSPARENCY = "partly transparent, which is ignored"
+TOO_FAR = "shifted or turned as far as can be aligned, or further"
 SEVERAL_PAGES = "of several pages or frames, of which the first is read"
 
 
@@ -31,11 +34,21 @@ def record(sizes: list[tuple[int, int]], modes: list[str]) -> dict[str, Any]:
     }
 
 
-def mismatches(image: Image.Image, provenance: dict[str, Any]) -> tuple[str, ...]:
+def mismatches(
+    image: Image.Image,
+    provenance: dict[str, Any],
+    geometry: Geometry | None = None,
+    pose: Pose | None = None,
+) -> tuple[str, ...]:
     """What a decoded image is that those in the model's record were not, or what of it is not
     read.
     """
-    found = [*_other_mode(image, provenance), *_other_size(image, provenance)]
+    found = [
+        *_other_mode(image, provenance),
+        *(_other_frame(image.size, geometry) or _other_size(image, provenance)),
+    ]
+    if pose and is_at_the_limit(pose, image.size):
+        found.append(TOO_FAR)
     if image.info.get(TRANSPARENT):
         found.append(TRANSPARENCY)
     if image.info.get(PAGES, 1) > 1:
@@ -67,12 +80,23 @@ def _other_mode(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
     return [f"{mode}, and the model learnt from images that are {learnt}"]
 
 
+def _other_frame(size: tuple[int, int], geometry: Geometry | None) -> list[str]:
+    roi = geometry and geometry.roi
+    return [scaled_to(roi)] if roi and size != roi.frame else []
+
+
+def scaled_to(roi: Roi) -> str:
+    """What is said of an image of another size than the frame."""
+    width, height = roi.frame
+    return f"of another size than {width}x{height}, so that the region of interest is scaled"
+
+
 def _other_size(image: Image.Image, provenance: dict[str, Any]) -> list[str]:
     learnt, told = provenance.get("image_size"), SIZE
     if not _is_size(learnt) or [*image.size] == learnt:
         return []
     width, height = learnt
-    if abs(image.width * height / (image.height * width) - 1) > ASPECT:
+    if not same_aspect(image.size, (width, height)):
         told = "aspect ratio"
     return [f"{OF_ANOTHER} {told} than the {width}x{height} that the model learnt from"]
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from igd.cpu import in_parallel
-from igd.data.geometry import Geometry, check_large_enough, stack
+from igd.data.alignment import Pose
+from igd.data.geometry import Geometry, stack
 from igd.data.sources import PIXELS_HELD, as_source
 from igd.data.tiles import Tiling, check_tile_fits
 from igd.errors import DamagedModel, UserError
@@ -41,6 +42,7 @@ class Prediction:
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
     # How it differs from the images that the model learnt from, and what of it was not read.
     mismatches: tuple[str, ...] = ()
+    pose: Pose | None = None  # of the part, where the model aligns images
 
 
 class BatchScores(NamedTuple):
@@ -59,6 +61,7 @@ class DecodedImage(NamedTuple):
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took
     mismatches: tuple[str, ...] = ()
+    pose: Pose | None = None
 
 
 @dataclass
@@ -257,15 +260,19 @@ class Predictor(ABC):
                 is_anomalous=score > limit,
                 map=scores.map[number]
                 if self.tiling_
-                else self.geometry_.to_original(scores.map[number], *image.size),
+                else self.geometry_.to_original(scores.map[number], *image.size, image.pose),
                 terms={term: float(value[number]) for term, value in scores.terms.items()},
                 image=image.image,
                 mismatches=image.mismatches,
+                pose=image.pose,
             )
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels of an image at the model's size: (side, side[, 3])."""
-        return self.geometry_.to_square(self._converted(image))
+        return self._square(image, self.geometry_.pose(image))
+
+    def _square(self, image: Image.Image, pose: Pose | None) -> NDArray[np.uint8]:
+        return self.geometry_.to_square(self._converted(image), pose)
 
     def squares(
         self, name: str, image: Image.Image
@@ -288,14 +295,16 @@ class Predictor(ABC):
         """An image on its way to the model, or the error that says why nothing can be predicted for
         it.
         """
-        check_large_enough(name, image.size, self.smallest_side_)
+        self.geometry_.check(name, image.size, self.smallest_side_)
         if self.tiling_:
             check_tile_fits(name, image.size, self.tiling_)
+        pose = self.geometry_.pose(image)
         return DecodedImage(
-            np.asarray(self._converted(image)) if self.tiling_ else self.square(image),
+            np.asarray(self._converted(image)) if self.tiling_ else self._square(image, pose),
             image.size,
             image if keep_image else None,
-            mismatches=mismatches(image, getattr(self, "provenance_", {})),
+            mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_, pose),
+            pose=pose,
         )
 
 

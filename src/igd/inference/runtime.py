@@ -24,7 +24,7 @@ from igd.inference.conformal import Calibration
 from igd.inference.predictor import BatchScores, Predictor
 from igd.ops.session import Session
 
-FORMAT = 2
+FORMAT = 3
 CHECKED_SINCE = 2  # the format whose files must have a checksum
 HEADER = "igd"  # key of the JSON header among the metadata of the graph
 INPUT = "pixels"
@@ -84,7 +84,7 @@ class Runtime(Predictor):
             )
         if header["format"] >= CHECKED_SINCE and not self.is_checked:
             raise DamagedModel("damaged: its checksum is missing; export it again or copy it again")
-        self.geometry_ = Geometry(**header["geometry"])
+        self.geometry_ = Geometry.from_json(header["geometry"])
         self.tiling_ = _tiling(header.get("tiling"))
         self.channels_, self.smallest_side_ = header["channels"], header["smallest_side"]
         self.calibration_ = Calibration(

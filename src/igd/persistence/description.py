@@ -24,7 +24,7 @@ from igd.scales.recipes import (
 from igd.training.parameters import Parameters
 
 Described = TypeVar("Described")
-DEEPEST, MOST_VALUES, LONGEST_TEXT = 8, 1_000_000, 10_000
+DEEPEST, MOST_VALUES, LONGEST_TEXT = 8, 1_000_000, 50_000
 LONGEST_LIST = 64  # of settings
 LARGEST = 2**31  # of numbers that nothing more is known about
 SHARE, POSITIVE = (0.0, 1.0), (1, LARGEST)

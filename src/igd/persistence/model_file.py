@@ -41,11 +41,12 @@ from igd.scales.recipes import (
     PositionSettings,
     ScaleSettings,
 )
+from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
-FORMAT = 5
+FORMAT = 6
 KIND = "model"
 MOST_SCALES = 16
 MOST_OVERLAP = 8  # patches over a pixel, along each axis
@@ -262,7 +263,9 @@ def _scale(
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
     elif isinstance(settings, EmbeddingSettings) and not backbone.vector:
         raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")
-    scale = build_scale(settings, objective, geometry.side, channels, backbone)
+    scale = build_scale(
+        settings, objective, geometry.side, channels, backbone, RegionMask.of(geometry)
+    )
     scale.restore(under(f"{settings.name}/", tensors), path)
     return scale
 

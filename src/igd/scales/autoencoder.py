@@ -178,6 +178,9 @@ class AutoEncoderScale(Scale):
             loss.unflatten(0, patches.shape[:3])[:, inner, inner].flatten(1)
             for loss in losses.values()
         ]
+        if self.region is not None and settings.patch:
+            numbers = self.region.patches(self.patch, stride)
+            inside = [loss[:, numbers] for loss in inside]
         score, worst = worst_patch(inside, self._weights)
         at_worst = [loss.gather(1, worst[:, None])[:, 0] for loss in inside]
         terms = dict(zip(losses, at_worst, strict=True))

@@ -15,6 +15,7 @@ from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
 from igd.scales.recipes import BankSettings
+from igd.scales.region_mask import counted
 
 WHITENED_ON = 40_000  # patches
 CHOSEN_FROM = 12_000  # patches that the bank is chosen from
@@ -34,10 +35,10 @@ class BankScale(FeatureScale):
 
     def learn(self, features: Features, rng: torch.Generator) -> None:
         maps = [features.maps[n] for n in self.settings.maps]
-        for_whitening = drawn_patches(maps, WHITENED_ON, rng)
+        for_whitening = drawn_patches(maps, WHITENED_ON, rng, self.region)
         self.mean = for_whitening.mean(dim=0)
         self.whitener = whitening(covariance(for_whitening - self.mean), self.settings.ridge)
-        self._choose(drawn_patches(maps, CHOSEN_FROM, rng), rng)
+        self._choose(drawn_patches(maps, CHOSEN_FROM, rng, self.region), rng)
 
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
         """The whitening is that of all patches together. The bank is chosen from the former one and
@@ -47,7 +48,7 @@ class BankScale(FeatureScale):
         share = len(features) / (count + len(features))
         coloured = torch.linalg.inv(self.whitener.double())  # white patches as they were
         former = self.bank @ coloured.float() + self.mean
-        patches = drawn_patches(maps, WHITENED_ON, rng)
+        patches = drawn_patches(maps, WHITENED_ON, rng, self.region)
         mean = patches.mean(dim=0)
         shift = (mean - self.mean).double()
         together = (
@@ -57,7 +58,7 @@ class BankScale(FeatureScale):
         )
         self.mean = (self.mean.double() + share * shift).float()
         self.whitener = whitening(together, self.settings.ridge)
-        self._choose(torch.cat([former, drawn_patches(maps, CHOSEN_FROM, rng)]), rng)
+        self._choose(torch.cat([former, drawn_patches(maps, CHOSEN_FROM, rng, self.region)]), rng)
 
     def _choose(self, candidates: Tensor, rng: torch.Generator) -> None:
         white = (candidates - self.mean) @ self.whitener
@@ -77,8 +78,8 @@ class BankScale(FeatureScale):
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         (distance,) = distances
-        peak = log_peak(distance, self.settings.top)
-        anomaly_map = log_map(distance, size, self.settings.smoothing)
+        peak = log_peak(distance, self.settings.top, self.region)
+        anomaly_map = log_map(distance, size, self.settings.smoothing, self.region)
         return ScaleOutput(
             [peak], [1.0], {"nearest": peak}, [anomaly_map], [self.settings.map_weight]
         )
@@ -88,8 +89,8 @@ class BankScale(FeatureScale):
         assert features is not None
         patches = unit_features([features.maps[n] for n in self.settings.maps])
         (distance,) = self.distances(features)
-        furthest = distance.flatten(1).argmax(dim=1)
-        chosen = patches.flatten(2)[torch.arange(len(patches)), :, furthest]
+        furthest = counted(distance, self.region).argmax(dim=1)
+        chosen = counted(patches, self.region)[torch.arange(len(patches)), :, furthest]
         white: Tensor = (chosen - self.mean) @ self.whitener
         return white
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from igd.backbones.features import Features
 from igd.scales.recipes import ScaleSettings
+from igd.scales.region_mask import RegionMask
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Scale(ABC):
 
     settings: ScaleSettings
     history: Tensor | None = None  # of its training, where it has one
+    region: RegionMask | None = None  # of the square that counts; None: all of it
 
     @abstractmethod
     def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:

@@ -18,6 +18,7 @@ from igd.scales.recipes import (
     PositionSettings,
     ScaleSettings,
 )
+from igd.scales.region_mask import RegionMask
 from igd.scales.whole import WholeScale
 
 
@@ -27,8 +28,21 @@ def build_scale(
     side: int,
     channels: int,
     backbone: FrozenBackbone | None,
+    region: RegionMask | None = None,
 ) -> Scale:
-    """A scale that has learnt nothing yet."""
+    """A scale that has learnt nothing yet, of the region of the square that counts."""
+    scale = _unaimed(settings, objective, side, channels, backbone)
+    scale.region = region
+    return scale
+
+
+def _unaimed(
+    settings: ScaleSettings,
+    objective: Objective,
+    side: int,
+    channels: int,
+    backbone: FrozenBackbone | None,
+) -> Scale:
     if isinstance(settings, AutoEncoderSettings):
         features = None
         if backbone:

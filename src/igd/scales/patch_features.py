@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from igd.ops.filters import resize
+from igd.scales.region_mask import RegionMask, counted, extended
 
 SMALLEST = 1e-6  # distance: logarithms stay finite
 
@@ -18,22 +19,28 @@ def unit_features(maps: list[Tensor]) -> Tensor:
     return torch.cat([F.normalize(each.float(), dim=1) for each in maps], dim=1)
 
 
-def log_peak(distance: Tensor, top: int) -> Tensor:
+def log_peak(distance: Tensor, top: int, region: RegionMask | None = None) -> Tensor:
     """The logarithm of the mean of the `top` largest distances of an image: (b, rows, columns) ->
     (b,). One position may be large by chance; a defect is rarely one position.
     """
-    return (distance.flatten(1).topk(top, dim=1).values.mean(dim=1) + SMALLEST).log()
+    inside = counted(distance, region)
+    return (inside.topk(min(top, inside.shape[1]), dim=1).values.mean(dim=1) + SMALLEST).log()
 
 
-def log_map(distance: Tensor, size: tuple[int, int], smoothing: float) -> Tensor:
+def log_map(
+    distance: Tensor, size: tuple[int, int], smoothing: float, region: RegionMask | None = None
+) -> Tensor:
     """The logarithm of distances (b, rows, columns), enlarged and smoothed."""
-    return resize((distance + SMALLEST).log(), size, "bilinear", smoothing)
+    return resize((extended(distance, region) + SMALLEST).log(), size, "bilinear", smoothing)
 
 
-def drawn_patches(maps: list[Tensor], most: int, rng: torch.Generator) -> Tensor:
+def drawn_patches(
+    maps: list[Tensor], most: int, rng: torch.Generator, region: RegionMask | None = None
+) -> Tensor:
     """Patches of all images, drawn by chance: (n, d)."""
     count, _, rows, columns = maps[0].shape
-    numbers = torch.randperm(count * rows * columns, generator=rng)[:most]
-    image, position = numbers // (rows * columns), numbers % (rows * columns)
+    inside = torch.arange(rows * columns) if region is None else region.positions(rows, columns)
+    numbers = torch.randperm(count * len(inside), generator=rng)[:most]
+    image, position = numbers // len(inside), inside[numbers % len(inside)]
     picked = [each.flatten(2)[image, :, position].float() for each in maps]
     return unit_features([each[:, :, None, None] for each in picked]).flatten(1)

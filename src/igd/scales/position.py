@@ -25,6 +25,7 @@ from igd.scales.position_moments import (
     unpacked,
 )
 from igd.scales.recipes import Level, PositionSettings
+from igd.scales.region_mask import RegionMask, counted
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
@@ -79,7 +80,9 @@ class PositionScale(FeatureScale):
             ):
                 found = _level_features(list(some[1:]), level)
                 moments.update(found if own is None else found - own[some[0]])
-            described = moments.describe(*self._shrinkage)
+            grid = features.maps[level.maps[0]]
+            inside = _cells_inside(self.region, grid, moments.cell)
+            described = moments.describe(*self._shrinkage, inside=inside)
             mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
             mean, whitener = (_halved(each) for each in (mean, described.whitener))
@@ -100,9 +103,9 @@ class PositionScale(FeatureScale):
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:
         settings = self.settings
-        parts = [log_peak(each, settings.top) for each in distances]
+        parts = [log_peak(each, settings.top, self.region) for each in distances]
         terms = {level.name: part for level, part in zip(settings.levels, parts, strict=True)}
-        maps = [log_map(each, size, settings.smoothing) for each in distances]
+        maps = [log_map(each, size, settings.smoothing, self.region) for each in distances]
         weights = [level.map_weight for level in settings.levels]
         counted = parts if settings.scored else []
         return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights)
@@ -110,7 +113,7 @@ class PositionScale(FeatureScale):
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         """The mean of each image's features over its positions: (b, channels of the blocks)."""
         assert features is not None
-        return torch.cat([each.mean(dim=(2, 3)) for each in features.maps], dim=1)
+        return torch.cat([counted(each, self.region).mean(dim=2) for each in features.maps], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
         return {
@@ -133,6 +136,15 @@ class PositionScale(FeatureScale):
 def _cell(level: Level, grid: Tensor) -> int:
     """A grid (..., rows, columns) of odd sides can't be divided into cells."""
     return 1 if any(side % level.cell for side in grid.shape[-2:]) else level.cell
+
+
+def _cells_inside(region: RegionMask | None, grid: Tensor, cell: int) -> Tensor | None:
+    """The numbers of the cells of a grid (..., rows, columns) with a position that counts."""
+    if region is None:
+        return None
+    inside = torch.zeros(1, *grid.shape[-2:])
+    inside.view(-1)[region.positions(*grid.shape[-2:])] = 1
+    return F.max_pool2d(inside, cell).flatten().nonzero().flatten()
 
 
 def _halved(values: Tensor) -> Tensor:

@@ -95,16 +95,25 @@ class PositionMoments:
         self.count = total
 
     def describe(
-        self, neighbour_shrinkage: float, global_shrinkage: float, ridge: float, least: float = 0.0
+        self,
+        neighbour_shrinkage: float,
+        global_shrinkage: float,
+        ridge: float,
+        least: float = 0.0,
+        inside: Tensor | None = None,
     ) -> PositionDescriptor:
         """The descriptor: each cell's covariance, of which a share is its neighbours' and a share
         the whole image's.
 
         To its diagonal `ridge` is added, in units of the mean variance of a feature, and `least`,
-        as it is.
+        as it is. With `inside`, the numbers of cells, the others have the mean covariance of these:
+        what they would say of the whole image is about nothing.
         """
         rows, columns = self.mean.shape[1] // self.cell, self.mean.shape[2] // self.cell
         covariance = self.scatter / (self.count * self.cell**2)
+        if inside is not None:
+            usual = covariance[inside].mean(dim=0, keepdim=True).repeat(len(covariance), 1, 1)
+            covariance = usual.index_copy(0, inside, covariance[inside])
         grid = covariance.view(rows, columns, -1).permute(2, 0, 1)[:, None]
         around = (
             F.avg_pool2d(grid, 3, 1, 1, count_include_pad=False)[:, 0]

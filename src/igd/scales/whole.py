@@ -17,6 +17,7 @@ from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import SMALLEST
 from igd.scales.recipes import WholeSettings
+from igd.scales.region_mask import counted
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 
@@ -67,10 +68,14 @@ class WholeScale(FeatureScale):
         self.mean, self.whitener = mean.float(), (inverse / spread).float()
 
     def vectors(self, features: Features) -> Tensor:
-        """Mean and deviation of each block's features over its positions, of unit length each."""
+        """Mean and deviation of each block's features over the positions that count, of unit length
+        each.
+        """
         maps = [features.maps[n] for n in self.settings.maps]
-        means = [each.mean(dim=(2, 3)) for each in maps]
-        deviations = [each.flatten(2).std(dim=2) for each in maps]
+        maps = [counted(each, self.region) for each in maps]
+        means = [each.mean(dim=2) for each in maps]
+        # One position alone deviates by nothing.
+        deviations = [each.std(dim=2, correction=min(1, each.shape[2] - 1)) for each in maps]
         return torch.cat([F.normalize(each, dim=1) for each in (*means, *deviations)], dim=1)
 
     def distances(self, features: Features) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 parameters   what a user may set, spelled once: constructor, flags and file header are made of it
 plan         which scales, which square, which backbone
+aim          which part of images is read, and where it usually lies
 read_images  images to learn from and to calibrate with, decoded and checked
 split        which images are learnt from, which are held out
 grouping     images of one patient or part stay together

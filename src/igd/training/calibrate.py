@@ -22,11 +22,13 @@ from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import FeatureScale, Scale, ScaleOutput
 from igd.scales.fusion import Fusion, RobustScaler
 from igd.scales.position_moments import PositionMoments
+from igd.scales.region_mask import RegionMask, counted
 
 SHARPNESS = 0.5  # of the soft maximum over the parts of a score
 # Quantiles that deviations of parts and of maps are taken from.
 UPPER_SCORE, UPPER_PIXEL = 0.9, 0.95
 SPARSE = 8  # one pixel in so many, along each axis, tells how a map's values are distributed
+FEWEST_PIXELS = 200  # that tell it, where so many count
 ODD = 6.0  # deviations above the median of normal images from which one is named
 NAMED = 4  # odd images that a message names
 MOST_NAMED = 100  # and that provenance does
@@ -39,6 +41,7 @@ class Model:
 
     backbone: FrozenBackbone | None
     scales: list[Scale]
+    region: RegionMask | None = None  # of the square that counts
 
     @property
     def on_features(self) -> list[FeatureScale]:
@@ -61,16 +64,18 @@ class Model:
             yield [scale.score(images, features) for scale in self.scales]
 
 
-def fit_fusion(batches: Iterable[list[ScaleOutput]], on_features: bool) -> Fusion:
+def fit_fusion(
+    batches: Iterable[list[ScaleOutput]], on_features: bool, region: RegionMask | None = None
+) -> Fusion:
     """How far normal images deviate in each part of the score, and in each map."""
     parts, maps = RowBuffer(), RowBuffer()
     for outputs in batches:
         parts.add(torch.stack([part for output in outputs for part in output.parts], dim=1))
         every = [each for output in outputs for each in output.maps]
         if on_features:
-            maps.add(torch.stack([each[:, ::SPARSE, ::SPARSE] for each in every], dim=1))
+            maps.add(torch.stack([_sparse(each, region) for each in every], dim=1))
         else:
-            maps.add(torch.stack([each.flatten(1).amax(dim=1) for each in every], dim=1))
+            maps.add(torch.stack([counted(each, region).amax(dim=1) for each in every], dim=1))
     if not on_features:
         scalers, peaks = ([RobustScaler.fit(each) for each in rows.all.T] for rows in (parts, maps))
         return Fusion(scalers, peaks)
@@ -79,6 +84,14 @@ def fit_fusion(batches: Iterable[list[ScaleOutput]], on_features: bool) -> Fusio
     return Fusion(
         scalers, [RobustScaler.fit_upper(each, UPPER_PIXEL) for each in pixels], sharpness=SHARPNESS
     )
+
+
+def _sparse(maps: Tensor, region: RegionMask | None) -> Tensor:
+    """Some pixels of maps (b, side, side), the same of each: (b, n)."""
+    if region is None:
+        return maps[:, ::SPARSE, ::SPARSE].flatten(1)
+    inside = counted(maps, region)
+    return inside[:, :: max(1, min(SPARSE**2, inside.shape[1] // FEWEST_PIXELS))]
 
 
 def measure_autoencoders(model: Model, pixels: Pixels, progress: Progress) -> None:
@@ -100,27 +113,32 @@ def measure_autoencoders(model: Model, pixels: Pixels, progress: Progress) -> No
 
 
 def calibrate(
-    batches: Iterable[list[ScaleOutput]], fusion: Fusion, rate: float
+    batches: Iterable[list[ScaleOutput]],
+    fusion: Fusion,
+    rate: float,
+    region: RegionMask | None = None,
 ) -> tuple[Fusion, Calibration]:
     """The fusion whose score of 1/2 is the threshold at this rate, and the calibration that
     promises it.
 
     The paper's plain sum stays as it is: its threshold is whatever the held-out images say.
     """
-    deviations, peaks, levels = measured(batches, fusion)
+    deviations, peaks, levels = measured(batches, fusion, region)
     if fusion.scalers is not None:
         fusion = fusion.at_threshold(threshold(deviations, rate))
     scores = fusion.bounded(deviations).numpy()
     return fusion, Calibration(scores, peaks.numpy(), levels.mean().item(), rate)
 
 
-def measured(batches: Iterable[list[ScaleOutput]], fusion: Fusion) -> tuple[Tensor, Tensor, Tensor]:
+def measured(
+    batches: Iterable[list[ScaleOutput]], fusion: Fusion, region: RegionMask | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Of each image, how far it deviates, the highest value of its map, and the value that most of
     its map lies below: (n,) each.
     """
     deviations, peaks, levels = RowBuffer(), RowBuffer(), RowBuffer()
     for outputs in batches:
-        anomaly_map = fusion.map(outputs).flatten(1)
+        anomaly_map = counted(fusion.map(outputs), region)
         deviations.add(fusion.deviation(outputs))
         peaks.add(anomaly_map.amax(dim=1))
         levels.add(anomaly_map.quantile(CALM, dim=1))

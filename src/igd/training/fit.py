@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import FrozenBackbone
+from igd.data.roi_arguments import described
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.files.checkpoint import Checkpoint
@@ -24,6 +25,7 @@ from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
 from igd.scales.recipes import find_recipe
+from igd.scales.region_mask import RegionMask
 from igd.training.autoencoders import train_autoencoders
 from igd.training.calibrate import (
     Model,
@@ -63,13 +65,14 @@ def fit(
     apart (`separate`) calibrate, and all others are learnt from.
     """
     started, progress = time.time(), controls.progress
-    plan = make_plan(parameters, source)
+    plan = make_plan(parameters, source, progress)
     material = gather(parameters, plan, source, separate, progress)
     training = material.training
     run, controls = _begun(plan, parameters, training, controls, checkpoint, resume)
 
     backbone = make_backbone(plan, training, parameters.feature_cache, controls)
-    model = Model(backbone, _fresh_scales(plan, material.channels, backbone))
+    scales = _fresh_scales(plan, material.channels, backbone)
+    model = Model(backbone, scales, RegionMask.of(plan.geometry))
     features = extract_features(backbone, model.scales, training, controls)
     if plan.tiling:
         plan = with_descriptors(plan, parameters, material, features, progress)
@@ -156,8 +159,8 @@ def _calibrated(
         check_scores(calibration.scores)
         return fusion, calibration
     to_scale, to_calibrate = _unseen(plan, model, features, material, parameters.seed, progress)
-    fusion = fit_fusion(to_scale(), plan.on_features) if plan.calibrated else Fusion()
-    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate)
+    fusion = fit_fusion(to_scale(), plan.on_features, model.region) if plan.calibrated else Fusion()
+    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate, model.region)
     check_scores(calibration.scores)
     return fusion, calibration
 
@@ -214,8 +217,11 @@ def _fitted(
 
 
 def _fresh_scales(plan: Plan, channels: int, backbone: FrozenBackbone | None) -> list[Any]:
-    side = plan.geometry.side
-    return [build_scale(each, plan.objective, side, channels, backbone) for each in plan.settings]
+    side, region = plan.geometry.side, RegionMask.of(plan.geometry)
+    return [
+        build_scale(each, plan.objective, side, channels, backbone, region)
+        for each in plan.settings
+    ]
 
 
 def stored_parameters(parameters: Parameters) -> dict[str, Any]:
@@ -228,6 +234,7 @@ def stored_parameters(parameters: Parameters) -> dict[str, Any]:
     told["recipe"] = find_recipe(parameters.recipe).name
     if not isinstance(parameters.objective, str):
         told["objective"] = OWN
+    told["roi"], told["ignore"] = described(parameters.roi), described(parameters.ignore)
     told["scales"] = parameters.scales and list(parameters.scales)
     # Of an encoder's file.
     told["pretrain"] = parameters.pretrain and Path(parameters.pretrain).name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from igd.method.objective import Objective
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale, ScaleOutput
 from igd.scales.fusion import Fusion
+from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import CalibrationRecord
 
 
@@ -49,6 +51,11 @@ class FittedState:
     # Of examples that are tiles, where each place has a descriptor of its own.
     example_places: Tensor | None = None
 
+    @cached_property
+    def region(self) -> RegionMask | None:
+        """Of the square that counts; None: all of it."""
+        return RegionMask.of(self.geometry)
+
     @property
     def trained(self) -> bool:
         """Whether any scale was trained with the objective; the others have a closed form."""
@@ -76,7 +83,10 @@ class FittedState:
             for name, output in named
             for term, value in output.terms.items()
         }
-        return Scored(self.fusion.score(outputs), self.fusion.map(outputs), terms)
+        anomaly_map = self.fusion.map(outputs)
+        if self.region is not None:
+            anomaly_map = anomaly_map * self.region.mask
+        return Scored(self.fusion.score(outputs), anomaly_map, terms)
 
     def features(self, pixels: Tensor, places: Tensor | None = None) -> Features | None:
         """One pass of the frozen backbone, which every scale reads from."""

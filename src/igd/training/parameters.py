@@ -77,6 +77,24 @@ class Parameters:
     fit_to: Fit | None = _parameter(
         None, "how images become that square (default: resize)", flag="--fit", choices=FITS
     )
+    roi: str | Path | tuple[int, ...] | None = _parameter(
+        None,
+        "region of interest, the same in every image: x,y,width,height in pixels, or an image file "
+        "that is black outside of it (default: the whole image)",
+        metavar="REGION",
+    )
+    ignore: str | Path | tuple[str, ...] | None = _parameter(
+        None,
+        "what not to read, in the same forms; may be given several times",
+        metavar="REGION",
+        action="append",
+    )
+    align: bool = _parameter(
+        False,
+        "bring the part to its usual place first: shifts of up to 12 %% of the image and turns of "
+        "up to 8 degrees",
+        action="store_true",
+    )
     epochs: int | None = _parameter(None, f"passes over the images {RECIPES_OWN}", type=int)
     steps: int | None = _parameter(
         None,

@@ -8,12 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from igd.backbones.architectures import Backbone
 from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
 from igd.backbones.weights import load_backbone
-from igd.data.decoding import UnreadableImage
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
 from igd.data.sources import Source
 from igd.data.store import Pixels
@@ -24,6 +21,7 @@ from igd.pretraining import contrastive, distillation
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
+from igd.progress import Progress
 from igd.scales.autoencoder import check_side
 from igd.scales.recipes import (
     FORMER_NAMES,
@@ -40,6 +38,7 @@ from igd.scales.recipes import (
     find_objective,
     find_recipe,
 )
+from igd.training.aim import aimed, first_readable
 from igd.training.parameters import Parameters, check_seed
 from igd.training.resume import Controls
 
@@ -121,7 +120,7 @@ class Origin:
         }
 
 
-def make_plan(parameters: Parameters, source: Source) -> Plan:
+def make_plan(parameters: Parameters, source: Source, progress: Progress | None = None) -> Plan:
     """The recipe for images of this size, with what the user set in place of the recipe's."""
     check_seed(parameters.seed)
     if parameters.fit_to is not None and parameters.fit_to not in FITS:
@@ -140,10 +139,10 @@ def make_plan(parameters: Parameters, source: Source) -> Plan:
     settings = choose_scales(parameters, recipe, side)
     _refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
-    geometry = Geometry(side, parameters.fit_to or "resize")
     calibrated = combination == "calibrated"
     if tiling:
         _refuse_with_tiles(parameters, settings, calibrated)
+    geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
     origin = choose_origin(parameters, recipe)
     most = most_learnt_from(side, tiling is not None)
     few = len(source) <= min(most, LEARNT_FROM)
@@ -177,7 +176,7 @@ def choose_tiling(parameters: Parameters) -> Tiling | None:
 
 def choose_tiles_each(tiling: Tiling, most: int, source: Source) -> int:
     """How many tiles of each image are learnt from: `most` of all together, or one of each."""
-    first = _first_readable(source)
+    first = first_readable(source)
     check_tile_fits(source.described, first.size, tiling)
     return max(1, min(most // len(source), len(tiling.boxes(*first.size))))
 
@@ -198,7 +197,7 @@ def choose_side(image_size: int | None, source: Source) -> int:
     """The side of the model's square: the one asked for, or what the first image suggests."""
     side = image_size
     if side is None:
-        side = SMALL_SIDE if min(_first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
+        side = SMALL_SIDE if min(first_readable(source).size) <= SMALL_LIMIT else LARGE_SIDE
     if not 0 < side <= LARGEST_SIDE:
         raise UserError(f"image_size is {side}; it must lie between 1 and {LARGEST_SIDE}")
     return side
@@ -294,6 +293,10 @@ def _refuse_with_tiles(
     if not calibrated:
         raise UserError("tiles have no plain sum; use --combination calibrated, or no --tile")
     _refuse(parameters.changed("fit_to"), "tiles are squares already (--tile)")
+    _refuse(
+        parameters.changed("roi", "ignore", "align"),
+        "tiles cover all of an image, where it lies (--tile); leave one of the two out",
+    )
 
 
 def _refuse(changed: dict[str, Any], reason: str) -> None:
@@ -355,14 +358,3 @@ def make_backbone(
     if cache:
         frozen.cache_in(Path(cache))
     return frozen
-
-
-def _first_readable(source: Source) -> Image.Image:
-    for number in range(len(source)):
-        try:
-            return source.read(number)
-        except UnreadableImage as error:
-            last = error
-    raise UserError(
-        f"{source.described}: none of the {len(source)} images can be read; the last: {last}"
-    )

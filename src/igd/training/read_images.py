@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import torch
 
-from igd.data.geometry import Geometry, check_large_enough
+from igd.data.geometry import Geometry
 from igd.data.image_set import ImageSet, check_one_size, decode
 from igd.data.sources import Source
-from igd.data.tile_set import sample_tiles
+from igd.data.tile_set import TileSet, sample_tiles
 from igd.data.tiles import Tiling
 from igd.errors import UserError
+from igd.inference.mismatch import counted_lines, scaled_to
 from igd.progress import Progress
 from igd.training.parameters import Parameters
 from igd.training.plan import FEWEST, Plan
@@ -34,17 +36,20 @@ def read_training_images(
             progress=progress,
         )
     else:
-        images = decode(source, plan.geometry, strict=parameters.strict, progress=progress)
+        images = decode(
+            source, plan.geometry, strict=parameters.strict, progress=progress, learning=True
+        )
     if parameters.fit_to is None:
         check_one_size(images, source)
     for name, size in zip(images.names, images.sizes, strict=True):
-        check_large_enough(name, size, plan.smallest_side)
+        plan.geometry.check(name, size, plan.smallest_side)
     if len(images) < FEWEST:
         raise UserError(
             f"{source.described}: only {len(images)} of {len(source)} images can be read; 3 are "
             f"needed"
         )
     _check_contrast(images, source)
+    _say_scaled(images, plan.geometry, progress)
     return images
 
 
@@ -67,17 +72,29 @@ def read_calibration_images(
     else:
         images = decode(as_predicted, geometry, strict=strict, progress=progress)
     for name, size in zip(images.names, images.sizes, strict=True):
-        check_large_enough(name, size, smallest_side)
+        geometry.check(name, size, smallest_side)
     _check_contrast(images, source)
+    _say_scaled(images, geometry, progress)
     return images
+
+
+def _say_scaled(images: ImageSet, geometry: Geometry, progress: Progress) -> None:
+    """Say how many images are not of the size that the region of interest was given for."""
+    roi = geometry.roi
+    others = sum(size != roi.frame for size in images.sizes) if roi else 0
+    if roi and others:
+        progress.say(*counted_lines(Counter({scaled_to(roi): others}), len(images)))
 
 
 def _check_contrast(images: ImageSet, source: Source) -> None:
     """Refuse images with nothing on them: whatever is learnt from them calls anything normal."""
-    flat = 0
-    for number in range(len(images)):
-        shown = images.subset(torch.tensor([number])).pixels
-        flat += float(shown[torch.arange(len(shown))].float().std()) < FLAT
+    if isinstance(images, TileSet):  # of which a few tiles may well be background
+        flat = sum(spread < FLAT for spread in images.spreads)
+    else:
+        flat = sum(
+            float(images.pixels[torch.tensor([number])].float().std()) < FLAT
+            for number in range(len(images))
+        )
     if 2 * flat > len(images):
         raise UserError(
             f"{source.described}: {flat} of {len(images)} images are of one grey or colour all "

@@ -110,10 +110,12 @@ def _renewed(
     fitted: FittedState, images: ImageSet, split: Split, rate: float, progress: Progress
 ) -> Renewed:
     scaling, calibrating = (images.subset(n).pixels for n in (split.scaling, split.calibration))
-    model, fusion = Model(fitted.backbone, fitted.scales), fitted.fusion
+    model, fusion = Model(fitted.backbone, fitted.scales, fitted.region), fitted.fusion
     if fusion.scalers is not None:
         outputs = model.outputs(scaling, progress, "scaling scores")
-        fusion = fusion.centred_like(fit_fusion(outputs, fusion.sharpness is not None))
+        fusion = fusion.centred_like(
+            fit_fusion(outputs, fusion.sharpness is not None, fitted.region)
+        )
     before = RowBuffer()
 
     def noted() -> Iterator[list[ScaleOutput]]:
@@ -121,7 +123,7 @@ def _renewed(
             before.add(fitted.fusion.score(outputs))
             yield outputs
 
-    return (*calibrate(noted(), fusion, rate), before.all.numpy())
+    return (*calibrate(noted(), fusion, rate, fitted.region), before.all.numpy())
 
 
 def _renewed_by_tiles(

@@ -176,7 +176,7 @@ def _measured(
     """The images that calibrate, as parts were scaled before."""
     chosen = [[part[drawn] for part in parts] for parts in distances]
     size = 2 * (fitted.geometry.side,)
-    return measured(outputs_of(scales, chosen, size), fitted.fusion)
+    return measured(outputs_of(scales, chosen, size), fitted.fusion, fitted.region)
 
 
 def _joined(fitted: FittedState, new: Measured, rate: float) -> tuple[Fusion, Calibration]:

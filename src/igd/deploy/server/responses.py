@@ -9,8 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from igd.data.roi import HALF
 from igd.deploy.server.http_errors import RequestError
-from igd.deploy.server.schemas import ImageResponse, MapKind, ModelResponse, RegionResponse
+from igd.deploy.server.schemas import (
+    ImageResponse,
+    MapKind,
+    ModelResponse,
+    PoseResponse,
+    RegionResponse,
+    RoiResponse,
+)
 from igd.errors import UserError
 from igd.evaluation.overlay import as_grey16, layer, overlay
 from igd.inference.conformal import smallest_rate, threshold
@@ -21,7 +29,7 @@ SCREEN = 1024  # pixels of a layer's longer side; it is made to be looked at, no
 
 
 def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelResponse:
-    count = len(predictor.calibration_.scores)
+    count, roi = len(predictor.calibration_.scores), predictor.geometry_.roi
     return ModelResponse(
         name=name,
         side=predictor.geometry_.side,
@@ -31,6 +39,7 @@ def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelR
         max_false_alarms=predictor.false_alarm_rate_,
         lowest_rate=smallest_rate(count),
         threshold=predictor.threshold_,
+        roi=None if roi is None else RoiResponse(**roi.described()),
         drift=drift,
     )
 
@@ -51,7 +60,7 @@ def image_response(
     calibration = predictor.calibration_
     limit = threshold(calibration.scores, rate)
     located = rare_regions(prediction.map, threshold(calibration.peaks, rate), calibration.peaks)
-    height, width = prediction.map.shape
+    (height, width), pose = prediction.map.shape, prediction.pose
     return ImageResponse(
         name=prediction.name,
         score=prediction.score,
@@ -61,6 +70,7 @@ def image_response(
         width=width,
         height=height,
         regions=[RegionResponse(**each) for each in located],
+        alignment=pose and PoseResponse(**pose._asdict()),
         map=base64.b64encode(map_png(predictor, prediction, kind)).decode() if kind else None,
     )
 
@@ -71,9 +81,14 @@ def map_png(predictor: Predictor, prediction: Prediction, kind: MapKind) -> byte
     if kind == "png16":
         return _png(as_grey16(prediction.map))
     if kind == "layer":
-        return _png(layer(_for_screens(prediction.map), *colours))
+        height, width = prediction.map.shape
+        outside = predictor.geometry_.outside(width, height, prediction.pose)
+        if outside is not None:
+            outside = _for_screens(outside.astype(np.float32)) > HALF
+        return _png(layer(_for_screens(prediction.map), *colours, outside))
     assert prediction.image is not None
-    return _png(overlay(prediction.image, prediction.map, *colours))
+    outside = predictor.geometry_.outside(*prediction.image.size, prediction.pose)
+    return _png(overlay(prediction.image, prediction.map, *colours, outside))
 
 
 def _for_screens(anomaly_map: NDArray[np.float32]) -> NDArray[np.float32]:

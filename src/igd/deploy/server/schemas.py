@@ -25,6 +25,14 @@ class RegionResponse(BaseModel):
     )
 
 
+class PoseResponse(BaseModel):
+    """How far a part lies from its usual place."""
+
+    x: float = Field(description="pixels to the right")
+    y: float = Field(description="pixels down")
+    angle: float = Field(description="degrees clockwise")
+
+
 class ImageResponse(BaseModel):
     """What the model says about one image."""
 
@@ -40,6 +48,9 @@ class ImageResponse(BaseModel):
     regions: list[RegionResponse] = Field(
         description="where the image deviates, the largest first, at most 20"
     )
+    alignment: PoseResponse | None = Field(
+        None, description="where the part lies, of a model that aligns images"
+    )
     map: str | None = Field(None, description="the PNG that was asked for, base64")
 
 
@@ -47,6 +58,14 @@ class ScoreResponse(BaseModel):
     model: str
     max_false_alarms: float = Field(description="the rate that the verdicts stand for")
     images: list[ImageResponse]
+
+
+class RoiResponse(BaseModel):
+    """The part of an image that a model reads."""
+
+    frame: list[int] = Field(description="width and height of the images that it was given for")
+    box: list[int] = Field(description="x, y, width and height in such an image")
+    share: float = Field(description="of the box that counts; less than 1 where there is a mask")
 
 
 class ModelResponse(BaseModel):
@@ -66,6 +85,7 @@ class ModelResponse(BaseModel):
         description="the lowest rate that the calibration images can promise"
     )
     threshold: float
+    roi: RoiResponse | None = Field(None, description="its region of interest; null: the image")
     drift: str | None = Field(
         None, description="since incoming images no longer look like the calibration ones: why"
     )
