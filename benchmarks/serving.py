@@ -204,11 +204,11 @@ def alone(predictor: Predictor, images: list[bytes], rounds: int = 9) -> list[di
     measured = []
     for batch in (1, 16):
         pixels = stack(squares[:batch])
-        predictor.see(pixels)
+        predictor.score_batch(pixels)
         times = []
         for _ in range(rounds):
             started = time.perf_counter()
-            predictor.see(pixels)
+            predictor.score_batch(pixels)
             times.append(time.perf_counter() - started)
         middle = float(np.median(times))
         measured.append({"batch": batch, "ms": 1e3 * middle, "images_per_second": batch / middle})

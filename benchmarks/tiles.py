@@ -7,7 +7,7 @@ is deleted at the end. Each row is a process of its own, so that its peak of mem
 trains, saves the model, and scores all test images with the loaded one.
 
 python benchmarks/tiles.py --out docs/results/tiles.json
-python benchmarks/tiles.py --width 1024 --height 768 --tile 256 --images 12
+python benchmarks/tiles.py --width 2048 --height 1500 --images 20
 """
 
 from __future__ import annotations
@@ -226,7 +226,8 @@ def main() -> None:
                 told = {
                     "what": f"{options.images} images of {options.width} x {options.height} in "
                     f"tiles of {options.tile}, and as a whole",
-                    "command": "python benchmarks/tiles.py",
+                    "command": f"python benchmarks/tiles.py --width {options.width} --height "
+                    f"{options.height} --images {options.images} --tile {options.tile}",
                     **conditions("fast", 0),
                     "tiled": rows,
                 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -50,3 +50,35 @@ def in_parallel(
             yield result.result()
             del result
             held -= done
+
+
+def chained(
+    function: Callable[[Item], Iterable[Result]], items: Iterable[Item], at_once: int
+) -> Iterator[Result]:
+    """The results of `function` for one item after the other, in order; so many items are worked
+    on at once, each in a thread of its own. Where it is one, nothing is done ahead.
+    """
+    if at_once == 1:
+        for item in items:
+            yield from function(item)
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting: deque[Future[list[Result]]] = deque()
+        coming = iter(items)
+        try:
+            while True:
+                try:
+                    waiting.append(pool.submit(lambda each: list(function(each)), next(coming)))
+                except StopIteration:
+                    break
+                except Exception:  # comes after the results of what came before
+                    while waiting:
+                        yield from waiting.popleft().result()
+                    raise
+                if len(waiting) > at_once:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for each in waiting:
+                each.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from igd.training.parameters import OWN, Parameters
 from igd.training.recalibrate import recalibrate
 from igd.training.resume import Controls
 from igd.training.update import update
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 class IGD(Predictor, Parameters, BaseEstimator):
@@ -56,6 +59,7 @@ class IGD(Predictor, Parameters, BaseEstimator):
         calibration_groups: Any = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
+        fabric: Fabric | None = None,
     ) -> IGD:
         """Learn from normal images: a folder, a list of files, an array (n, h, w[, 3]) or a
         `Dataset`; `y` is ignored.
@@ -71,8 +75,12 @@ class IGD(Predictor, Parameters, BaseEstimator):
         with `Interrupted`; the same call with `resume=True` takes it up and ends exactly where it
         would have ended without the stop. The file stays until you delete it: do so when the
         detector is saved.
+
+        Several processes that call this with the same arguments and a `fabric` that connects them
+        (`igd.training.distributed.make_fabric`, under torchrun) share the work, and all end with
+        the same detector.
         """
-        controls = Controls(progress or Progress(), stop, None)
+        controls = Controls(progress or Progress(), stop, None, fabric)
         source, separate = with_groups(as_source(X), groups, "groups"), None
         if calibration_images is not None:
             separate = with_groups(

@@ -10,7 +10,7 @@ import os
 import sys
 
 # Variable and value that each package documents. Processes that are started here inherit them.
-OFF = {"ORT_DISABLE_TELEMETRY": "1"}
+OFF = {"ORT_DISABLE_TELEMETRY": "1", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def turn_off() -> None:

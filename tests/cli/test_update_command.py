@@ -41,7 +41,8 @@ def test_a_folder_into_the_same_file_or_another(
     assert main(["info", str(model)]) == 0
     told = capsys.readouterr().out
     assert f"8 more of {good}" in told
-    assert "28 images of" in told
+    assert "28 in all" in told
+    assert "learnt from   20 images" in told
     assert "cross-fitted" in told
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from igd import IGD
 from igd.cli import main
 from igd.deploy.server import lifecycle
 from igd.deploy.server.lifecycle import listen
@@ -274,7 +276,7 @@ def test_an_open_server_needs_a_token(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("IGD_TOKEN", raising=False)
     monkeypatch.setattr(
-        lifecycle, "serve", lambda load, settings, listener, on_ready: listener.close()
+        lifecycle, "serve", lambda load, settings, listener, on_ready, waits: listener.close()
     )
     (tmp_path / "token").write_text("a secret of some length\n")
     assert main(["serve", str(model_file), "--port", "0", *arguments]) == code
@@ -298,3 +300,82 @@ def test_answers_are_sent_at_once() -> None:
             return await options
 
     assert asyncio.run(accepted()) != 0
+
+
+def test_a_restart_refuses_nobody(model_file: Path, good: bytes) -> None:
+    """Two processes, one after the other, on a socket that outlives both: every call is answered,
+    and those that came in between wait for the second.
+    """
+    listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+    port, answers, ended = listener.getsockname()[1], list[int](), threading.Event()
+
+    def start() -> subprocess.Popen[str]:
+        """As systemd does: the socket is descriptor 3, meant for this very process."""
+        script = (
+            f"import os, runpy, sys; os.dup2({listener.fileno()}, 3); "
+            f"os.environ |= dict(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); "
+            f"sys.argv[1:] = ['serve', {str(model_file)!r}]; runpy.run_module('igd.cli', "
+            f"run_name='__main__')"
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", script],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            pass_fds=[listener.fileno()],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def keep_asking() -> None:
+        while not ended.is_set():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_SECONDS)
+            connection.request("POST", SCORE, good)
+            answers.append(connection.getresponse().status)
+            connection.close()
+            time.sleep(0.01)
+
+    first = start()
+    asking = [threading.Thread(target=keep_asking) for _ in range(2)]
+    second = None
+    try:
+        for each in asking:
+            each.start()
+        until(lambda: len(answers) > 5)
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(60) == 0
+        second = start()
+        before = len(answers)
+        until(lambda: len(answers) > before + 5)
+    finally:
+        ended.set()
+        for each in asking:
+            each.join(20)
+        for process in (first, second):
+            if process is not None:
+                process.kill()
+                process.communicate()
+        listener.close()
+    assert {*answers} == {200}
+
+
+def test_hangup_loads_the_models_again(model_file: Path, fitted: IGD, tmp_path: Path) -> None:
+    """A file that was replaced is served after SIGHUP; a broken one leaves the model before."""
+    path = shutil.copy(model_file, tmp_path / "parts.igd")
+    with running(path) as server:
+
+        def rate() -> float:
+            return server.ask("GET", "/v1/models")[1]["models"][0]["max_false_alarms"]
+
+        before = rate()
+        changed = copy.deepcopy(fitted)
+        changed.max_false_alarms = 0.25
+        changed.save(path)
+        assert rate() == before
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: rate() == 0.25)
+        path.write_bytes(b"no model")
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.stderr is not None
+        while "could not be loaded again" not in server.process.stderr.readline():
+            pass
+        assert rate() == 0.25

@@ -2,13 +2,13 @@
 
 import torch
 
-from igd.method.balance import share_latent
+from igd.method.balance import Limit, share_latent
 
 
 def test_limit_on_the_classifiers_pull() -> None:
     def gradient(limit: float | None) -> torch.Tensor:
         latent = torch.ones(2, 3, requires_grad=True)
-        for_decoder, for_classifier = share_latent(latent, limit)
+        for_decoder, for_classifier = share_latent(latent, None if limit is None else Limit(limit))
         (for_decoder[:, 0].sum() + 100 * for_classifier[:, 1].sum()).backward()
         assert latent.grad is not None
         return latent.grad

@@ -35,7 +35,11 @@ class Features:
     # Of tiles, the number of each one's place in its image, where that matters: (b,).
     places: Tensor | None = None
 
-    def __len__(self) -> int:
+    @property
+    def images(self) -> int:
+        """How many there are. Not `len`: asking whether there are features would ask for it, and
+        export would take the number of images for a constant.
+        """
         return len(self.maps[0] if self.vector is None else self.vector)
 
     def __getitem__(self, images: slice | Tensor) -> Features:
@@ -50,10 +54,10 @@ class Features:
         vector = None if self.vector is None else self.vector.float()
         return replace(self, maps=[each.float() for each in self.maps], vector=vector)
 
-    def batches(self, images: int) -> Iterator[Features]:
+    def batches(self, size: int) -> Iterator[Features]:
         """So many images at once, in single precision."""
-        for first in range(0, len(self), images):
-            yield self[first : first + images].float()
+        for first in range(0, self.images, size):
+            yield self[first : first + size].float()
 
 
 class FrozenBackbone:

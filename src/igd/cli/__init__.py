@@ -88,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return USER_ERROR
     options = parser.parse_args(given)
+    options.given = list(given)  # for a command that starts itself in further processes
     # What Pillow can't read is said by us, by name.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     warnings.filterwarnings("ignore", message=r"Image size \(\d+ pixels\) exceeds limit")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from igd.cli.common import DONE, FAILED, add_command, interruptible
+from igd.cli.engine_flags import RAY, add_engine_flags, check_engine, ray_cluster
 from igd.cli.grid_bar import GridBar, failure_line, run_line
 from igd.errors import UserError
 from igd.training.parameters import Parameters
@@ -92,6 +93,7 @@ def _add_run(parts: Any) -> None:
         type=Path,
         help="folder where runs share the backbone's features of images (default: none)",
     )
+    add_engine_flags(command)
     flag("--dry-run", action="store_true", help="only list the runs and which are done")
     for each in _settings():
         words = dict(each.metadata)
@@ -124,6 +126,7 @@ def run(options: argparse.Namespace) -> int:
     from igd.benchmark.run_store import RunStore
     from igd.benchmark.suites import find_suite, plan
 
+    check_engine(options)
     data, _ = find_suite(options.suite)
     usual = Path(os.environ.get("IGD_DATA", "~/.cache/igd-data")).expanduser()
     path = data.locate(options.data or usual)
@@ -134,17 +137,20 @@ def run(options: argparse.Namespace) -> int:
         return DONE
     store = RunStore(options.store, create=True)
     with interruptible() as stop, GridBar(options) as bar:
-        records = run_grid(
-            runs,
-            path,
-            store,
-            jobs=options.jobs,
-            feature_cache=options.feature_cache,
-            command=_command(options),
-            stop=stop,
-            ended=bar.ended,
-            watch=bar.watch,
-        )
+        shared: dict[str, Any] = {
+            "feature_cache": options.feature_cache,
+            "command": _command(options),
+            "stop": stop,
+            "ended": bar.ended,
+            "watch": bar.watch,
+        }
+        if options.engine == RAY:
+            from igd.engines.grid_on_ray import run_grid_on_ray
+
+            with ray_cluster(options) as workers:
+                records = run_grid_on_ray(runs, path, store, workers=workers, **shared)
+        else:
+            records = run_grid(runs, path, store, jobs=options.jobs, **shared)
     failed = sum(record.error is not None for record in records)
     if not options.json:
         done = f"{len(runs) - failed} of {len(runs)} runs done, {len(records) - failed} of them now"
@@ -178,6 +184,8 @@ def _command(options: argparse.Namespace) -> str:
     for name, value in _chosen(options).items():
         flag = "--fit" if name == "fit_to" else _flag(name)
         words += [flag, ",".join(value) if isinstance(value, list) else str(value)]
+    if options.engine == RAY:
+        return shlex.join([*words, "--engine", RAY])
     return shlex.join([*words, "--jobs", str(options.jobs)])
 
 

@@ -282,13 +282,13 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def warnings_as_lines() -> Iterator[None]:
+def warnings_as_lines(shown: bool = True) -> Iterator[None]:
     """Our own warnings as one line each; those of libraries are not the user's business."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
         finally:
-            for warning in caught:
+            for warning in caught if shown else ():
                 if issubclass(warning.category, TrainingWarning | ModelWarning | DataWarning):
                     print(f"igd: warning: {visible(warning.message)}", file=sys.stderr)

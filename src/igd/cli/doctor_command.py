@@ -21,6 +21,7 @@ DISTRIBUTION, RUNTIME = "igd-anomaly", "igd-anomaly-runtime"  # the second witho
 # And a module of each part.
 EXTRAS = {
     "export": ("onnxscript",),
+    "ray": ("ray", "pyarrow", "pandas"),
     "serve": ("fastapi", "multipart", "prometheus_client", "uvicorn"),
 }
 ENOUGH_DISK = 2 << 30  # bytes; a feature cache of a few thousand images
@@ -66,7 +67,8 @@ def examine() -> Iterator[Finding]:
             continue
         missing = [module for module in modules if find_spec(module) is None]
         package = f"{installed or DISTRIBUTION}[{extra}]"
-        advice = f"for igd {extra}: pip install '{package}'" if missing else ""
+        use = "--engine ray" if extra == "ray" else f"igd {extra}"
+        advice = f"for {use}: pip install '{package}'" if missing else ""
         yield Finding(
             f"extra {extra}", f"without {', '.join(missing)}" if missing else "complete", advice
         )

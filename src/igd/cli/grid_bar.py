@@ -21,7 +21,7 @@ class GridBar:
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.json, self.quiet = options.json, options.quiet
+        self.json, self.quiet, self.output = options.json, options.quiet, sys.stdout
         self.logged, self.told = not sys.stderr.isatty(), time.monotonic()
 
     def __enter__(self) -> GridBar:
@@ -54,7 +54,7 @@ class GridBar:
         if record.error:
             self.bar.write(failure_line(record), file=sys.stderr)
         if self.json:
-            print(json.dumps(run_line(record)), flush=True)
+            print(json.dumps(run_line(record)), file=self.output, flush=True)
 
 
 def failure_line(record: Record) -> str:

@@ -47,9 +47,13 @@ def _lines(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "made", f"{info.get('made_at', 'unknown')} by {info.get('made_by', 'unknown')}"
     source = f" of {info['source']}" if "source" in info else ""
     skipped = f", {len(info['skipped'])} left out" if info.get("skipped") else ""
-    yield "learnt from", f"{info.get('images', 'unknown')} images{source}{skipped}"
-    for each in info.get("updates", []):
+    updates, learnt = info.get("updates", []), info.get("images", "unknown")
+    first = learnt - sum(each["images"] for each in updates) if updates else learnt
+    yield "learnt from", f"{first} images{source}{skipped}"
+    for each in updates:
         yield "", f"{each['made_at']}: {each['images']} more of {each['source']}"
+    if updates:
+        yield "", f"{learnt} in all"
     told = ("recipe", "objective", "seed", "backbone")
     yield "by", ", ".join(f"{name} {info[name]}" for name in told if name in info)
     if scales:

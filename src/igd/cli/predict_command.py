@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,19 @@ from igd.cli.common import (
     use_rate,
     warnings_as_lines,
 )
-from igd.cli.image_arguments import check_order, image_paths
-from igd.cli.verdicts import Verdicts, made_from
+from igd.cli.engine_flags import RAY, add_engine_flags, check_engine
+from igd.cli.image_arguments import Place, check_order, image_paths, named_images, place
+from igd.cli.verdict_lines import Verdicts, made_from
+from igd.cpu import threads
 from igd.errors import UserError
 from igd.text import visible
 
 if TYPE_CHECKING:
+    from igd.evaluation.results import Tally
     from igd.inference.predictor import Predictor
+
+
+MANY = 64  # images, from which on it matters more how many are scored than how soon each is
 
 
 def add(commands: Any) -> None:
@@ -35,10 +40,10 @@ def add(commands: Any) -> None:
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument(
         "images",
-        type=Path,
+        type=place,
         nargs="+",
-        help="image files, clips (.mp4 .mov .avi .mkv .webm), folders of them, quoted patterns, or "
-        "- for paths on standard input",
+        help="image files, clips (.mp4 .mov .avi .mkv .webm), folders of them, quoted patterns, "
+        "addresses such as s3://bucket/parts, or - for a list on standard input",
     )
     command.add_argument(
         "--every",
@@ -51,9 +56,9 @@ def add(commands: Any) -> None:
     command.add_argument("--out", type=Path, help="folder for scores and anomaly maps")
     command.add_argument(
         "--format",
-        choices=("csv", "jsonl"),
-        default="csv",
-        help="of the scores in that folder: scores.csv or scores.jsonl",
+        choices=("csv", "jsonl", "parquet"),
+        help="of the scores in that folder: csv (default) or jsonl; with --engine ray, in shards: "
+        "jsonl (default) or parquet",
     )
     command.add_argument(
         "--maps",
@@ -84,6 +89,7 @@ def add(commands: Any) -> None:
         help="stop at the first image that can't be read, differs in colour mode, size or aspect "
         "ratio from those the model learnt from, is transparent or has further pages",
     )
+    add_engine_flags(command)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -98,19 +104,44 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
     if options.every < 1:
         raise UserError(f"--every {options.every}: give a number of frames, 1 or more")
+    check_engine(options)
+    _check_format(options)
     images = image_paths(options.images)
     check_order(options.model, images, "predict")
+    named = named_images(images, options.out, options.every)
     with warnings_as_lines():
-        predictor = load_predictor(options.model)
+        predictor = load_predictor(options.model, threads() if len(named) >= MANY else 1)
     use_rate(options, predictor)
-    named = _named(images, options.out, options.every)
     if not options.out:
         return _predict(options, predictor, named)
     with locked(make_folder(options.out) / "scores", "writing to"):
+        if options.engine == RAY:
+            from igd.cli.predict_shards import predict_shards
+
+            return predict_shards(options, predictor, [str(path) for path in named])
         return _predict(options, predictor, named)
 
 
-def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path, str]) -> int:
+def _check_format(options: argparse.Namespace) -> None:
+    """Which tables and maps an engine writes."""
+    if options.engine != RAY:
+        options.format = options.format or "csv"
+        if options.format == "parquet":
+            raise UserError("--format parquet is written in shards; add --engine ray")
+        return
+    options.format = options.format or "jsonl"
+    if not options.out:
+        raise UserError("--engine ray writes scores in shards; add --out FOLDER")
+    if options.maps:
+        raise UserError(
+            f"--maps {options.maps} is not for --engine ray, which writes scores alone; predict "
+            f"the images whose maps matter without it"
+        )
+    if options.format == "csv":
+        raise UserError("--engine ray writes shards of jsonl or parquet, not csv")
+
+
+def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Place, str]) -> int:
     from igd.evaluation.results import Results, as_written
     from igd.inference.predictor import Timing
 
@@ -142,35 +173,20 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Path
         print(
             f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "
             f"{timing.model:.2f} s in the model; "
-            f"decoding took {timing.decoding:.2f} s of threads beside it",
+            f"decoding took {timing.decoding:.2f} s; both summed over threads",
             file=sys.stderr,
         )
-    tally = verdicts.tally
+    written = f"scores.{options.format} and anomaly maps" if results else None
+    return conclude(options, verdicts.tally, verdicts.close, written)
+
+
+def conclude(
+    options: argparse.Namespace, tally: Tally, close: Callable[[], None], written: str | None
+) -> int:
+    """Say what became of the images, and what was written; the exit code."""
     if tally.unreadable == tally.images:
         raise UserError(f"none of the {tally.images} images could be read")
-    if results and not options.json:
-        print(f"{visible(options.out)}: scores.{options.format} and anomaly maps")
-    verdicts.close()
+    if written and not options.json:
+        print(f"{visible(options.out)}: {written}")
+    close()
     return FAILED if tally.unreadable and not options.skip_unreadable else DONE
-
-
-def _named(given: Sequence[Path], out: Path | None, every: int) -> dict[Path, str]:
-    """The images of files and folders, one in `every` frames of clips, without earlier results
-    among them, each with the name of its anomaly map: its path below the folder that holds all.
-    """
-    from igd.data.decoding import find_frames
-
-    found = dict.fromkeys(
-        path
-        for each in given
-        for path in find_frames(each, every)
-        if out is None or out.resolve() not in path.resolve().parents
-    )
-    folders = [(each if each.is_dir() else each.parent).resolve() for each in given]
-    try:
-        common = Path(os.path.commonpath(folders))
-    except ValueError:  # on several drives
-        common = Path("/")
-    # A link keeps its own name: several may lead to one image.
-    names = (os.path.relpath(path.parent.resolve() / path.name, common) for path in found)
-    return dict(zip(found, names, strict=True))

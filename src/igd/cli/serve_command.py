@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from igd.cli.common import DONE, add_command
+from igd.cli.proxy_flags import add_proxy_flags, is_reached_by_others, proxy_settings
 from igd.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ LIMITS = (
     "connections",
     "header_timeout",
 )
-LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 def add(commands: Any) -> None:
@@ -81,10 +80,11 @@ def add_server_flags(command: argparse.ArgumentParser) -> None:
         type=float,
         help="seconds that a request's headers may take (default: 10)",
     )
+    add_proxy_flags(command)
     add(
         "--insecure",
         action="store_true",
-        help="let anyone who reaches --host ask, without a token",
+        help="let anyone who reaches --host, or a proxy in front of it, ask without a token",
     )
 
 
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     from igd.deploy.loading import load_predictor, named
 
     try:
-        from igd.deploy.server.lifecycle import listen, serve
+        from igd.deploy.server.lifecycle import inherited_socket, listen, serve
         from igd.deploy.server.settings import Settings
     except ModuleNotFoundError as error:
         raise UserError(
@@ -102,7 +102,8 @@ def run(options: argparse.Namespace) -> int:
 
     paths = named(options.models)
     settings = Settings(**asked_settings(options))
-    listener = listen(options.host, options.port)
+    inherited = inherited_socket()
+    listener = inherited or listen(options.host, options.port)
     url = url_of(listener)
 
     def say() -> None:
@@ -116,6 +117,7 @@ def run(options: argparse.Namespace) -> int:
         settings,
         listener,
         say,
+        waits=inherited is not None,
     )
     return DONE
 
@@ -123,31 +125,18 @@ def run(options: argparse.Namespace) -> int:
 def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the flags of `add_server_flags` say, for `Settings`; refuses to let strangers in."""
     limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    local = _is_loopback(options.host)
     tokens = _tokens(options.token_file)
-    if not (tokens or local or options.insecure):
+    if not tokens and is_reached_by_others(options) and not options.insecure:
         raise UserError(
-            f"anyone who reaches {options.host} could ask; give --token-file FILE (or IGD_TOKEN), "
-            f"or --insecure if that is meant"
+            f"anyone who reaches {', '.join([*options.allowed_host, options.host])} could ask; "
+            f"give --token-file FILE (or IGD_TOKEN), or --insecure if that is meant"
         )
-    return {
-        "role_tokens": tokens,
-        "hosts": (*LOCAL, options.host) if local else (),
-        **limits,
-    }
+    return {"role_tokens": tokens, **proxy_settings(options), **limits}
 
 
 def url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches an address."""
-    try:
-        return host in LOCAL or ip_address(host).is_loopback
-    except ValueError:  # a name, which may mean any machine
-        return False
 
 
 def _tokens(path: Path | None) -> tuple[RoleToken, ...]:

@@ -79,7 +79,10 @@ def run(options: argparse.Namespace) -> int:
         return create_studio_app(opened[0])
 
     def load() -> dict[str, Any]:
-        opened[0].start()
+        if opened[0].service.state == "loading":
+            opened[0].start()
+        else:  # asked to by SIGHUP
+            opened[0].models.refresh()
         return {}
 
     with locked(workspace.folder / "studio", "using"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from igd.cli.common import (
     DONE,
@@ -20,10 +21,16 @@ from igd.cli.common import (
     training_set,
     warnings_as_lines,
 )
+from igd.cli.engine_flags import LOCAL, add_engine_flags, check_engine
 from igd.cli.image_arguments import MODELS
 from igd.errors import UserError
 from igd.text import visible
 from igd.training.parameters import Parameters
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+    from igd.detector import IGD
 
 
 def add(commands: Any) -> None:
@@ -57,40 +64,94 @@ def add(commands: Any) -> None:
         default=1,
         help="share of the training images to use (default: all)",
     )
+    command.add_argument(
+        "--each",
+        action="store_true",
+        help="IMAGES is a folder of categories: train a model for each, into the folder OUTPUT; "
+        "with --resume, those that are missing",
+    )
+    add_engine_flags(command)
+    command.add_argument(
+        "--devices",
+        type=int,
+        default=1,
+        help="processes that share the training, on GPUs or cores of this machine (docs/scale.md; "
+        "default: %(default)s)",
+    )
+    command.add_argument(
+        "--nodes",
+        type=int,
+        default=1,
+        help="machines that share it, each with so many, on which this command runs with "
+        "MASTER_ADDR and NODE_RANK set (default: %(default)s)",
+    )
     add_training_flags(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.data.reading import read_dataset
-    from igd.detector import IGD
-    from igd.files import check_writable, locked
+    from igd.files import check_writable
 
     if options.images.suffix.lower() in MODELS:
         raise UserError(
             f"{options.images}: is a model; igd train takes normal images, and -o names the model "
             f"to write"
         )
+    parameters = parameters_of(options)
+    if options.each:
+        from igd.cli.train_each import run_each
+
+        check_engine(options)
+        return run_each(options, parameters)
+    if options.engine != LOCAL or options.address or options.workers:
+        raise UserError("--engine ray is for --each; --devices divides one training")
     check_writable(options.output)
-    target, detector = options.output, IGD(**parameters_of(options))
-    with locked(target, "training"):
+    from igd.training.distributed import is_launched, launch, make_fabric
+
+    if is_launched():
+        return _train(options, parameters, make_fabric(options.device, options.precision))
+    if (options.devices, options.nodes) != (1, 1):
+        command = ["-m", "igd.cli", *options.given]
+        return launch(command, options.devices, options.nodes)
+    return _train(options, parameters, None)
+
+
+def _train(options: argparse.Namespace, parameters: dict[str, Any], fabric: Fabric | None) -> int:
+    """Train, alone or as one of several processes, of which the first writes and prints."""
+    from igd.data.reading import read_dataset
+    from igd.detector import IGD
+    from igd.files import locked
+
+    first = fabric is None or fabric.global_rank == 0
+    target, detector = options.output, IGD(**parameters)
+    with locked(target, "training") if first else nullcontext():
         checkpoint = checkpoint_beside(options)
         dataset = training_set(options, options.fraction)
         with warnings_as_lines():
             separate = options.calibration_images and read_dataset(
                 options.calibration_images, **groups_asked(options)
             )
-        with interruptible() as stop, warnings_as_lines():
+        with interruptible() as stop, warnings_as_lines(first):
             detector.fit(
                 dataset,
                 checkpoint=checkpoint,
                 resume=options.resume,
                 calibration_images=separate,
-                progress=progress_of(options),
+                progress=progress_of(options) if first else None,
                 stop=stop,
+                fabric=fabric,
             )
+        if not first:
+            return DONE
         # Until here the checkpoint stays: a full disk costs nothing that was learnt.
         detector.save(target)
         checkpoint.unlink(missing_ok=True)
+    _report(options, detector)
+    return DONE
+
+
+def _report(options: argparse.Namespace, detector: IGD) -> None:
+    """What was learnt, and what is promised."""
+    target = options.output
     if options.json:
         print(
             json.dumps(
@@ -122,7 +183,6 @@ def run(options: argparse.Namespace) -> int:
             f"{detector.threshold_:.4f} are alarms, at most {detector.false_alarm_rate_:.1%} of "
             f"normal images{' of new groups' if 'groups' in made else ''} by {visible(calibrated)}"
         )
-    return DONE
 
 
 def add_training_flags(command: argparse.ArgumentParser) -> None:

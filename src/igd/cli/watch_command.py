@@ -21,7 +21,7 @@ from igd.cli.common import (
     warnings_as_lines,
 )
 from igd.cli.image_arguments import check_order
-from igd.cli.verdicts import Verdicts, made_from
+from igd.cli.verdict_lines import Verdicts, made_from
 from igd.errors import UserError
 
 if TYPE_CHECKING:

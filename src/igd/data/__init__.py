@@ -9,6 +9,7 @@ labels      what a label says
 protocols   one class as normal, fewer training images, anomalies among them
 sources     folders, lists, arrays and data sets as images to read by number
 arrays      arrays and tensors as images, by rules about their shape
+remote      images by address, in any storage that fsspec opens
 decoding    finding image files, and decoding each or saying why not
 image_set   all images of a source, decoded to the model's size
 geometry    any size in, the model's square, and the map back at the original size

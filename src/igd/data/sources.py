@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from igd.cpu import DECODERS
 from igd.data.arrays import (
     batched,
     check_image_arrays,
@@ -30,10 +31,13 @@ from igd.data.decoding import (
     to_rgb,
 )
 from igd.data.frames import is_clip
+from igd.data.remote import find_remote_images, is_address, read_remote_image
 from igd.data.sample import Sample, groups_of
 from igd.errors import UserError
 
 PIXELS_HELD = 50_000_000  # of originals, decoded ahead or waiting for their batch
+# Of an image that lies elsewhere, before it is here: a few are fetched at once.
+PIXELS_UNKNOWN = PIXELS_HELD // DECODERS
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,9 @@ class Source:
 
 
 def as_source(images: Any) -> Source:
-    """Images from whatever people have: a folder, a file, arrays, tensors, PIL images, encoded
-    bytes, open files, samples, lists or generators of them, a data loader's batches, or a data
-    set's training images.
+    """Images from whatever people have: a folder, a file, an address such as s3://bucket/parts,
+    arrays, tensors, PIL images, encoded bytes, open files, samples, lists or generators of them, a
+    data loader's batches, or a data set's training images.
     """
     if isinstance(images, Source):
         return images
@@ -66,6 +70,9 @@ def as_source(images: Any) -> Source:
             images.training_samples(), images.described, [step.to_json() for step in images.steps]
         )
         return replace(found, grouped_by=images.grouped_by)
+    if is_address(images):
+        addresses = find_remote_images(images)
+        return replace(_addresses(addresses, images), single=addresses == [images])
     if isinstance(images, str | Path):
         path = Path(images)
         found = _files(find_frames(path) if is_clip(path) else find_images(path), str(images))
@@ -84,6 +91,8 @@ def as_source(images: Any) -> Source:
 def _listed(listed: list[Any], kind: str) -> Source:
     """The images of a list, a generator or a data loader: all of one kind."""
     listed = [_without_label(item) for item in listed]
+    if listed and all(is_address(item) for item in listed):
+        return _addresses(listed, "the list of addresses")
     if listed and all(isinstance(item, str | Path) for item in listed):
         return _files([Path(item) for item in listed], "the list of files")
     if listed and all(isinstance(item, Sample) for item in listed):
@@ -146,6 +155,15 @@ def _files(paths: list[Path], described: str) -> Source:
         lambda n: read_image(paths[n]),
         described,
         pixels=lambda n: claimed_pixels(paths[n]),
+    )
+
+
+def _addresses(addresses: list[str], described: str) -> Source:
+    return Source(
+        addresses,
+        lambda n: read_remote_image(addresses[n]),
+        described,
+        pixels=lambda _: PIXELS_UNKNOWN,
     )
 
 

@@ -97,13 +97,9 @@ class Results:
         path = folder / f"scores.{table}"
         if overwrite:
             path.unlink(missing_ok=True)
-        if path.exists() and not resume:
-            raise UserError(
-                f"{path}: scores are there already; score what is missing with --resume, replace "
-                f"them with --overwrite, or choose another folder"
-            )
+        refuse_earlier(path, resume)
         origin = {"maps": maps, "columns": list(COLUMNS), **(made_from or {})}
-        _check_origin(folder / ORIGIN, origin, path.exists())
+        check_origin(folder, origin, path.exists())
         remove_parts(folder)
         write_text(folder / COLOURS, standalone(colour_bar(*self._limits())))
         self.done, self.tally = set[str](), Tally()
@@ -152,14 +148,9 @@ def write_map(path: Path, anomaly_map: NDArray[np.float32], kind: MapFormat) -> 
 
 
 def read_rows(path: Path, kind: TableFormat) -> Iterator[dict[str, Any]]:
-    """The rows of a table; a last one that was cut off is taken out of the file."""
-    contents = path.read_bytes()
-    whole = contents[: contents.rfind(b"\n") + 1]
-    if whole != contents:
-        with atomic(path) as part:
-            part.write_bytes(whole)
+    """The rows of a table."""
     try:
-        text = whole.decode("utf-8")
+        text = whole_lines(path)
         rows: Any = (
             csv.DictReader(io.StringIO(text, newline=""))
             if kind == "csv"
@@ -170,13 +161,35 @@ def read_rows(path: Path, kind: TableFormat) -> Iterator[dict[str, Any]]:
         raise UserError(f"{path}: not a table of scores; delete it to start anew") from None
 
 
+def whole_lines(path: Path) -> str:
+    """The text of a file that grows line by line; a last one that was cut off is taken out of
+    it.
+    """
+    contents = path.read_bytes()
+    whole = contents[: contents.rfind(b"\n") + 1]
+    if whole != contents:
+        with atomic(path) as part:
+            part.write_bytes(whole)
+    return whole.decode("utf-8")
+
+
 def as_written(path: str) -> str:
     """A path as a table has it: bytes that are no UTF-8 are escaped."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _check_origin(path: Path, origin: dict[str, Any], resumed: bool) -> None:
+def refuse_earlier(path: Path, resume: bool) -> None:
+    """Refuse to write over results that nobody asked to replace."""
+    if path.exists() and not resume:
+        raise UserError(
+            f"{path}: scores are there already; score what is missing with --resume, replace "
+            f"them with --overwrite, or choose another folder"
+        )
+
+
+def check_origin(folder: Path, origin: dict[str, Any], resumed: bool) -> None:
     """Rows of one table come from one model: what they come from is kept beside them."""
+    path = folder / ORIGIN
     if resumed:
         try:
             before = json.loads(path.read_text(encoding="utf-8"))
@@ -184,7 +197,7 @@ def _check_origin(path: Path, origin: dict[str, Any], resumed: bool) -> None:
             before = None
         if before != origin:
             raise UserError(
-                f"{path.parent}: its scores come from another model or other flags; choose another "
+                f"{folder}: its scores come from another model or other flags; choose another "
                 f"folder, or delete it"
             )
         return

@@ -25,7 +25,9 @@ SECONDS = 30.0  # between two checkpoints
 class Checkpoint:
     """The states of a run's parts, kept in step with a file."""
 
-    def __init__(self, path: Path, run: str, settings: dict[str, Any]) -> None:
+    def __init__(self, path: Path, run: str, settings: dict[str, Any], writes: bool = True) -> None:
+        """Of the processes that share a run, one writes."""
+        self.writes = writes
         self.path, self.run, self.settings = path, run, json.loads(json.dumps(settings))
         self.tensors: dict[str, Tensor] = {}
         # Whether the file holds this run, and when it was last written.
@@ -73,7 +75,7 @@ class Checkpoint:
         """Write a part's state beside what is known of the others: at once, or where it was last
         written SECONDS ago.
         """
-        if not at_once and time.monotonic() - self.written < SECONDS:
+        if not self.writes or (not at_once and time.monotonic() - self.written < SECONDS):
             return
         others = {
             key: value for key, value in self.tensors.items() if not key.startswith(f"{name}/")

@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.cpu import in_parallel
+from igd.cpu import chained, in_parallel
 from igd.data.alignment import Pose
 from igd.data.geometry import Geometry, stack
 from igd.data.sources import PIXELS_HELD, as_source
@@ -26,6 +27,8 @@ from igd.inference.conformal import Calibration
 from igd.inference.mismatch import mismatches
 from igd.inference.tiled import PIXELS_AT_ONCE, TiledScores, score_in_tiles, tile_batches
 from igd.progress import Progress
+
+Batch = list[tuple[int, "DecodedImage | Exception | None"]]  # numbers of images, and what they are
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,16 @@ class DecodedImage(NamedTuple):
 
 @dataclass
 class Timing:
-    """Seconds spent on predicting."""
+    """Seconds spent on predicting, summed over threads."""
 
-    decoding: float = 0.0  # summed over the decoding threads, which work beside the model
+    decoding: float = 0.0  # beside the model
     model: float = 0.0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def add(self, decoding: float, model: float) -> None:
+        with self._lock:
+            self.decoding += decoding
+            self.model += model
 
 
 class Predictor(ABC):
@@ -81,6 +90,7 @@ class Predictor(ABC):
     smallest_side_: int  # of an image that the model says anything about, in pixels
     calibration_: Calibration
     provenance_: dict[str, Any]  # when and from what it was made
+    at_once_: int = 1  # batches that `predictions` has scored at the same time
 
     @abstractmethod
     def score_batch(
@@ -162,9 +172,10 @@ class Predictor(ABC):
         """Predict one image after another, in order; an unreadable one gives the error that says
         so.
 
-        With `keep_images`, predictions carry their decoded images; of these, no more than a batch
-        is held here. Images whose numbers are in `skip` are left out, and the others are scored in
-        the batches they would have been in: to the last digit, a score depends on its batch.
+        With `keep_images`, predictions carry their decoded images; of these, no more than the
+        batches that are being scored are held here. Images whose numbers are in `skip` are left
+        out, and the others are scored in the batches they would have been in: to the last digit, a
+        score depends on its batch.
         """
         self.check_ready()
         source, timing = as_source(images), timing or Timing()
@@ -180,40 +191,44 @@ class Predictor(ABC):
                 return error
             return decoded._replace(seconds=time.perf_counter() - started)
 
-        def flush() -> Iterator[Prediction | UserError]:
-            if all(number in skip for number, _ in pending):
+        def scored(batch: Batch) -> Iterator[Prediction | UserError]:
+            if all(number in skip for number, _ in batch):
                 return
-            read_now = [(n, read(n) if decoded is None else decoded) for n, decoded in pending]
-            batch = [(source.names[n], _decoded_or_refused(decoded)) for n, decoded in read_now]
-            for (number, _), predicted in zip(pending, self.predicted(batch, timing), strict=True):
+            read_now = [(n, read(n) if decoded is None else decoded) for n, decoded in batch]
+            named = [(source.names[n], _decoded_or_refused(decoded)) for n, decoded in read_now]
+            for (number, _), predicted in zip(batch, self.predicted(named, timing), strict=True):
                 if number not in skip:
                     yield predicted
 
-        numbers, held = range(len(source)), 0
-        pending: list[tuple[int, DecodedImage | Exception | None]] = []
-        images_read = zip(
-            numbers,
-            in_parallel(
-                lambda n: None if n in skip else read(n),
+        def batches() -> Iterator[Batch]:
+            pending, held = Batch(), 0
+            images_read = zip(
                 numbers,
-                lambda n: 0 if n in skip else pixels(n),
-                PIXELS_HELD,
-            ),
-            strict=True,
-        )
-        for number, decoded in (progress or Progress()).track(images_read, len(source), "scoring"):
-            if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
-                yield from flush()
-                raise decoded
-            pending.append((number, decoded))
-            if keep_images:
-                size = decoded.size if isinstance(decoded, DecodedImage) else (0, 0)
-                held += max(pixels(number), size[0] * size[1])
-            del decoded
-            if len(pending) == self.batch_ or held > PIXELS_HELD:
-                yield from flush()
-                pending, held = [], 0
-        yield from flush()
+                in_parallel(
+                    lambda n: None if n in skip else read(n),
+                    numbers,
+                    lambda n: 0 if n in skip else pixels(n),
+                    PIXELS_HELD,
+                ),
+                strict=True,
+            )
+            tracked = (progress or Progress()).track(images_read, len(source), "scoring")
+            for number, decoded in tracked:
+                if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
+                    yield pending
+                    raise decoded
+                pending.append((number, decoded))
+                if keep_images:
+                    size = decoded.size if isinstance(decoded, DecodedImage) else (0, 0)
+                    held += max(pixels(number), size[0] * size[1])
+                del decoded
+                if len(pending) == self.batch_ or held > PIXELS_HELD:
+                    yield pending
+                    pending, held = Batch(), 0
+            yield pending
+
+        numbers = range(len(source))
+        yield from chained(scored, batches(), self.at_once_)
 
     def predicted(
         self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
@@ -230,8 +245,8 @@ class Predictor(ABC):
         if decoded:
             started = time.perf_counter()
             scores = self._scores([image.square for _, image in decoded])
-            timing.model += time.perf_counter() - started
-            timing.decoding += sum(image.seconds for _, image in decoded)
+            in_model = time.perf_counter() - started
+            timing.add(sum(image.seconds for _, image in decoded), in_model)
             scored = self._predictions(decoded, scores)
         for _, image in images:
             yield image if isinstance(image, UserError) else next(scored)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from igd.method.collective import gathered
 from igd.method.gaussian import GaussianDescriptor, LatentMoments, keep_off_zero
 from igd.method.objective import Objective
 
@@ -27,7 +28,7 @@ def e_step(
     for latent in latents:
         moments.update(latent)
     whole = LatentMoments()
-    for process in _gathered(moments.packed()[None], fabric):
+    for process in gathered(moments.packed(), fabric):
         whole.merge(LatentMoments.unpacked(process))
 
     mean = keep_off_zero(whole.mean, objective.mean_floor).float()
@@ -49,10 +50,3 @@ def online_e_step(
     mean = torch.lerp(previous.mean, batch.mean, rate)
     variance = torch.lerp(previous.variance, batch.variance, rate) + between
     return GaussianDescriptor(mean, variance)
-
-
-def _gathered(rows: Tensor, fabric: Fabric) -> Tensor:
-    """The rows (n, ...) of every process, one process after the other."""
-    together = fabric.all_gather(rows)
-    assert isinstance(together, Tensor)
-    return together.reshape(-1, *rows.shape[1:])

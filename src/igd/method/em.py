@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
+from igd.method.balance import Limit
+from igd.method.collective import neighbours, part, summed
 from igd.method.e_step import e_step, online_e_step
 from igd.method.gaussian import GaussianDescriptor
 from igd.method.interpolation import critic_loss, draw_alpha, draw_zeta, interpolate_images
@@ -103,6 +106,7 @@ def train(
     to stop there.
     """
     learners = Learners(state, setting, training, fabric)
+    _check_shares(training, len(samples), fabric)
     steps_in_epoch, total_steps = (
         training.steps_in_epoch(len(samples)),
         training.total_steps(len(samples)),
@@ -131,7 +135,7 @@ def train(
         made = autoencoder_step(learners, state, goal, drawn, step / total_steps)
         against_critic, alpha_error = critic_step(learners, goal, drawn, made, step / total_steps)
 
-        _record(state, made.loss, against_critic, alpha_error)
+        _record(learners, state, drawn, made.loss, against_critic, alpha_error)
         after_step(state)
 
     state.descriptor = e_step(
@@ -157,13 +161,20 @@ class Learners:
     @torch.no_grad()
     def encode(self, samples: Samples, order: Tensor) -> Iterator[Tensor]:
         """The latents of this process's part of the samples, batch after batch."""
-        for indices in _part(order, self.fabric).split(self.training.batch_size):
+        for indices in part(order, self.fabric).split(self.training.batch_size):
             yield self.autoencoder(
                 self.fabric.to_device(samples.encoder_input(indices)), decode=False
             ).latent
 
     def apply(self, network: Any, optimizer: Any, progress: float) -> None:
-        """Apply the gradients, at the learning rate of this moment."""
+        """Apply the gradients of all processes, at the learning rate of this moment."""
+        if self.fabric.world_size > 1:
+            gradients = [each.grad for each in network.parameters() if each.grad is not None]
+            whole = summed(torch.cat([each.flatten() for each in gradients]), self.fabric)
+            for gradient, total in zip(
+                gradients, whole.split([each.numel() for each in gradients]), strict=True
+            ):
+                gradient.copy_(total.view_as(gradient))
         if self.training.clip is not None:
             self.fabric.clip_gradients(network, optimizer, max_norm=self.training.clip)
         for group in optimizer.param_groups:
@@ -174,11 +185,19 @@ class Learners:
 
 
 class Drawn(NamedTuple):
-    """A batch and the coefficients that go with it; None where nothing is interpolated."""
+    """This process's part of a batch and the coefficients that go with it; None where nothing is
+    interpolated.
+    """
 
     batch: Batch
     alpha: Tensor | None
     zeta: Tensor | None
+    whole: int  # samples of the whole batch
+
+    @property
+    def share(self) -> float:
+        """Of the whole batch: what losses and gradients of this part count."""
+        return len(self.batch.image) / self.whole
 
 
 def draw_batch(
@@ -190,20 +209,16 @@ def draw_batch(
     fabric: Fabric,
 ) -> Drawn:
     """This process's part of a step's samples, with alpha ~ U(0, 0.5) and zeta ~ U(0, 1) for
-    each.
+    each, which are drawn for the whole batch: they don't depend on the number of processes.
     """
-    rng, indices = generator(training.seed, "step", step), _part(indices, fabric)
-    mirrored = draw_zeta(len(indices), rng) < 0.5 if training.flip else None
-    batch = Batch(*map(fabric.to_device, samples.batch(indices, mirrored)))
+    rng, count, own = generator(training.seed, "step", step), len(indices), part(indices, fabric)
+    mirrored = part(draw_zeta(count, rng) < 0.5, fabric) if training.flip else None
+    batch = Batch(*map(fabric.to_device, samples.batch(own, mirrored)))
     if not goal.interpolation:
-        return Drawn(batch, None, None)
-    alpha = draw_alpha(len(indices), rng).to(batch.image)
-    zeta = (
-        draw_zeta(len(indices), rng)
-        if goal.zeta is None
-        else torch.full((len(indices),), goal.zeta)
-    )
-    return Drawn(batch, alpha, zeta)
+        return Drawn(batch, None, None, count)
+    alpha = part(draw_alpha(count, rng), fabric).to(batch.image)
+    zeta = draw_zeta(count, rng) if goal.zeta is None else torch.full((count,), goal.zeta)
+    return Drawn(batch, alpha, part(zeta, fabric), count)
 
 
 class Made(NamedTuple):
@@ -219,9 +234,16 @@ def autoencoder_step(
 ) -> Made:
     """One step of the auto-encoder down eq. 7 without the critic's own term."""
     training, fabric = learners.training, learners.fabric
-    limit = None if training.balance is None else training.balance * progress
+    limit = None
+    if training.balance is not None:
+        together = partial(summed, fabric=fabric) if fabric.world_size > 1 else None
+        limit = Limit(training.balance * progress, together)
     decoded = learners.autoencoder(
-        drawn.batch.encoder_input, drawn.alpha, goal.reconstruction is not None, limit
+        drawn.batch.encoder_input,
+        drawn.alpha,
+        goal.reconstruction is not None,
+        limit,
+        partial(neighbours, count=drawn.whole, fabric=fabric),
     )
     predicted_alpha = learners.critic(decoded.interpolation) if goal.interpolation else None
     assert state.descriptor is not None
@@ -235,7 +257,7 @@ def autoencoder_step(
     learners.optimizer.zero_grad()
     weights = list(learners.autoencoder.parameters())
     # The critic's step goes through it too.
-    fabric.backward(loss.total, inputs=weights, retain_graph=goal.interpolation)
+    fabric.backward(drawn.share * loss.total, inputs=weights, retain_graph=goal.interpolation)
     learners.apply(learners.autoencoder, learners.optimizer, progress)
     return Made(decoded, predicted_alpha, loss)
 
@@ -252,16 +274,23 @@ def critic_step(
     )
     loss = critic_loss(made.predicted_alpha, drawn.alpha, learners.critic(blended)).mean()
     learners.critic_optimizer.zero_grad()
-    learners.fabric.backward(goal.critic_weight * loss, inputs=list(learners.critic.parameters()))
+    weights = list(learners.critic.parameters())
+    learners.fabric.backward(drawn.share * goal.critic_weight * loss, inputs=weights)
     learners.apply(learners.critic, learners.critic_optimizer, progress)
     return loss, (made.predicted_alpha.detach() - drawn.alpha).square().mean()
 
 
 def _record(
-    state: TrainingState, loss: AutoEncoderLoss, against_critic: Tensor, alpha_error: Tensor
+    learners: Learners,
+    state: TrainingState,
+    drawn: Drawn,
+    loss: AutoEncoderLoss,
+    against_critic: Tensor,
+    alpha_error: Tensor,
 ) -> None:
     terms = (loss.classification, loss.reconstruction, loss.fooling, against_critic, alpha_error)
     row = torch.stack([term.detach().float().cpu() for term in terms])
+    row = summed(drawn.share * row, learners.fabric)
     if not row.isfinite().all():
         raise FloatingPointError(
             f"training diverged at step {state.step + 1}: a loss is not finite; lower the "
@@ -289,6 +318,11 @@ def _follow_to_device(state: TrainingState, fabric: Fabric) -> None:
             )
 
 
-def _part(indices: Tensor, fabric: Fabric) -> Tensor:
-    """This process's part of the samples."""
-    return indices[fabric.global_rank :: fabric.world_size]
+def _check_shares(training: Training, available: int, fabric: Fabric) -> None:
+    """Refuse more processes than the smallest batch has samples."""
+    least = training.samples_in_epoch(available) // training.steps_in_epoch(available)
+    if least < fabric.world_size:
+        raise ValueError(
+            f"batches of {least} samples can't be divided among {fabric.world_size} processes; "
+            f"take larger batches, or fewer processes"
+        )

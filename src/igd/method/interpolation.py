@@ -18,12 +18,13 @@ def draw_zeta(count: int, generator: torch.Generator) -> Tensor:
     return torch.rand(count, generator=generator)
 
 
-def interpolate_latents(latent: Tensor, alpha: Tensor) -> Tensor:
+def interpolate_latents(latent: Tensor, alpha: Tensor, neighbour: Tensor | None = None) -> Tensor:
     """alpha z_1 + (1 - alpha) z_2, before eq. 10: alpha is the share of z_1, and z_2 its neighbour
     in the batch, never itself.
     """
     weight = _per_sample(alpha, latent)
-    return weight * latent + (1 - weight) * latent.roll(1, dims=0)
+    neighbour = latent.roll(1, dims=0) if neighbour is None else neighbour
+    return weight * latent + (1 - weight) * neighbour
 
 
 def interpolate_images(image: Tensor, reconstruction: Tensor, zeta: Tensor) -> Tensor:

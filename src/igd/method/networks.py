@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from igd.method.balance import share_latent
+from igd.method.balance import Limit, share_latent
 from igd.method.interpolation import interpolate_latents
 from igd.method.resnet import STAGES, ResNet18, ReverseBlock, Stem, initialise, reduction, stem_for
 from igd.ops.convolutions import (
@@ -137,10 +138,11 @@ class AutoEncoder(nn.Module):
         encoder_input: Tensor,
         alpha: Tensor | None = None,
         decode: bool = True,
-        limit: float | None = None,
+        limit: Limit | None = None,
+        neighbours: Callable[[Tensor], Tensor] | None = None,
     ) -> Decoded:
-        """Encode images, or their features, decode and, given alpha, decode the interpolated
-        latents in the same pass.
+        """Encode images, or their features, decode and, given alpha, decode the latents that are
+        interpolated with their neighbours, by default those in this batch, in the same pass.
         """
         latent = self.encoder(encoder_input)
         if not decode:
@@ -148,6 +150,7 @@ class AutoEncoder(nn.Module):
         latent, classified = share_latent(latent, limit)
         if alpha is None:
             return Decoded(classified, self.decoder(latent), None)
-        both = self.decoder(torch.cat([latent, interpolate_latents(latent, alpha)]))
+        neighbour = None if neighbours is None else neighbours(latent)
+        both = self.decoder(torch.cat([latent, interpolate_latents(latent, alpha, neighbour)]))
         reconstruction, interpolation = both.chunk(2)
         return Decoded(classified, reconstruction, interpolation)

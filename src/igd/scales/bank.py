@@ -45,7 +45,7 @@ class BankScale(FeatureScale):
         new patches: a coreset of a coreset, which covers what both covered.
         """
         maps = [features.maps[n] for n in self.settings.maps]
-        share = len(features) / (count + len(features))
+        share = features.images / (count + features.images)
         coloured = torch.linalg.inv(self.whitener.double())  # white patches as they were
         former = self.bank @ coloured.float() + self.mean
         patches = drawn_patches(maps, WHITENED_ON, rng, self.region)

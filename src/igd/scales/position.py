@@ -72,7 +72,7 @@ class PositionScale(FeatureScale):
         self.descriptors = []
         for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
             own = None if means is None else means[number]
-            indices = torch.arange(len(features)) if features.places is None else features.places
+            indices = torch.arange(features.images) if features.places is None else features.places
             for some in zip(
                 indices.split(AT_ONCE),
                 *(features.maps[number].split(AT_ONCE) for number in level.maps),

@@ -56,7 +56,9 @@ class RegionMask:
 def counted(values: Tensor, region: RegionMask | None) -> Tensor:
     """The values at the positions that count: (..., rows, columns) -> (..., n)."""
     flat = values.flatten(-2)
-    return flat if region is None else flat[..., region.positions(*values.shape[-2:])]
+    if region is None:
+        return flat
+    return flat.index_select(-1, region.positions(*values.shape[-2:]))
 
 
 def extended(values: Tensor, region: RegionMask | None) -> Tensor:
@@ -65,7 +67,10 @@ def extended(values: Tensor, region: RegionMask | None) -> Tensor:
     """
     if region is None:
         return values
-    return values.flatten(-2)[..., region.nearest(*values.shape[-2:])].view(values.shape)
+    rows, columns = values.shape[-2:]
+    nearest = values.flatten(-2).index_select(-1, region.nearest(rows, columns))
+    beyond: Tensor = nearest.unflatten(-1, (rows, columns))
+    return beyond
 
 
 def _mostly_inside(coverage: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ class WholeScale(FeatureScale):
         variance = shrunk.diagonal().diag()
         shrinkage = self.settings.shrinkage
         former = (shrunk - shrinkage * variance) / (1 - shrinkage) * max(count - 1, 1)
-        vectors, total = self._all_vectors(features), count + len(features)
+        vectors, total = self._all_vectors(features), count + features.images
         mean = vectors.mean(dim=0)
         shift = mean - self.mean.double()
         scatter = former + (vectors - mean).T @ (vectors - mean)

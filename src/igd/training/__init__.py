@@ -8,11 +8,12 @@ split        which images are learnt from, which are held out
 grouping     images of one patient or part stay together
 material     the images of a training, and what each is for
 fit          the whole way, from a source of images to a fitted state
+distributed  one training in several processes
 extract      one pass of the frozen backbone over the training images
 crossfit     every image scored by a model that did not learn from it
 autoencoders training of the paper's models
 calibrate    what held-out normal images say: fusion, threshold, promise
-tiled        learning from images in tiles
+tile_learner learning from images in tiles
 calibrate_tiles  the promise about images that are read in tiles
 tile_material  which descriptors tiles have, what is learnt from them, what they promise
 examples     images that the model file keeps

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from igd.data.store import Pixels
-from igd.errors import TrainingWarning, UserError
+from igd.errors import TrainingWarning
 from igd.files.checkpoint import stopped
 from igd.method.em import TrainingState, train
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale
 from igd.scales.samples import FeatureSamples
 from igd.training.diagnostics import check_decoder, check_training, snapshot
+from igd.training.distributed import any_of, make_fabric
 from igd.training.extract import MIRRORED
 from igd.training.parameters import Parameters
 from igd.training.resume import Controls, restore_state, state_tensors
@@ -42,7 +43,7 @@ def train_autoencoders(
         if isinstance(scale, AutoEncoderScale):
             name = scale.settings.name
             samples = scale.samples(pixels, features.get(name), features.get(f"{name}{MIRRORED}"))
-            fabric = make_fabric(parameters.device, parameters.precision)
+            fabric = controls.fabric or make_fabric(parameters.device, parameters.precision)
             for message in train_autoencoder(scale, samples, fabric, controls):
                 said.append(f"{name} model: {message}")
                 warnings.warn(said[-1], TrainingWarning, stacklevel=2)
@@ -53,7 +54,7 @@ def train_autoencoder(
     scale: AutoEncoderScale, samples: FeatureSamples, fabric: Fabric, controls: Controls
 ) -> list[str]:
     """Train one scale to the end; returns warnings."""
-    settings, (progress, stop, saved) = scale.settings, controls
+    settings, (progress, stop, saved, _) = scale.settings, controls
     state = scale.start(samples)
     before = snapshot(state)
     begun = saved.part(settings.name) if saved else {}
@@ -63,7 +64,7 @@ def train_autoencoder(
     def after_step(state: TrainingState) -> None:
         last = state.history[state.step - 1]
         progress.advance(rec=last[1].item(), gauss=last[0].item(), critic=last[3].item())
-        stopping = stop()
+        stopping = any_of(fabric, stop())
         if saved:
             done = state.step == len(state.history)
             saved.keep(
@@ -94,15 +95,3 @@ def _check_decoder(scale: AutoEncoderScale, samples: FeatureSamples) -> list[str
         return []
     spread = torch.linspace(0, len(samples) - 1, min(CHECKED, len(samples))).long()
     return check_decoder(scale.autoencoder, samples.batch(spread), scale.settings.similarity)
-
-
-def make_fabric(device: str, precision: str) -> Fabric:
-    """Where to train, and how exactly."""
-    from lightning_fabric import Fabric  # a third of the time that importing a detector would take
-
-    try:
-        return Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]
-    except Exception as error:  # whatever Fabric says about a device or a precision it can't have
-        raise UserError(
-            f"device {device!r} with precision {precision!r} can't be used here: {error}"
-        ) from None

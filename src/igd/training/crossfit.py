@@ -54,7 +54,7 @@ def cross_fit(
     """Distances of every image to what scales learnt from the images of the other folds. Images of
     one group, by its number, are in one fold.
     """
-    count = len(features)
+    count = features.images
     groups = torch.arange(count) if groups is None else groups
     folds = deal_folds(groups, seed)
     measured: list[Distances] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,6 +15,7 @@ from igd.files.checkpoint import stopped, under
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import FeatureScale, Scale
 from igd.scales.embedding import EmbeddingScale
+from igd.training.distributed import any_of, gathered_rows
 from igd.training.resume import Controls
 
 AT_ONCE = 32  # images that pass through the backbone before progress is shown
@@ -84,6 +85,7 @@ class Extraction:
 
     def __init__(self, backbone: FrozenBackbone, pixels: Pixels, controls: Controls) -> None:
         self.backbone, self.pixels, self.controls = backbone, pixels, controls
+        self.processes = 1 if controls.fabric is None else controls.fabric.world_size
         self.rows: dict[str, RowBuffer] = {}
         self.passed = self.batch = 0  # passes that are done, and batches of the one under way
 
@@ -97,24 +99,36 @@ class Extraction:
                 min(self.batch * AT_ONCE, len(self.pixels)),
             )
             try:
-                for indices in batches[self.batch :]:
+                for first in range(self.batch, len(batches), self.processes):
                     self._keep()
-                    self._extract(each, indices)
-                    self.controls.progress.advance(len(indices))
+                    some = batches[first : first + self.processes]
+                    self._extract(each, some)
+                    self.controls.progress.advance(sum(map(len, some)))
             finally:
                 self.controls.progress.finish()
             self.passed, self.batch = self.passed + 1, 0
 
-    def _extract(self, each: Pass, indices: Tensor) -> None:
+    def _extract(self, each: Pass, batches: Sequence[Tensor]) -> None:
+        """One batch for each process; where there are fewer, the last is some others' too."""
+        fabric = self.controls.fabric
+        rank = 0 if fabric is None else fabric.global_rank
+        indices = batches[min(rank, len(batches) - 1)]
         features = self.backbone(each.change(self.pixels[indices]))
         for name, reading in each.kept.items():
-            self.rows.setdefault(name, RowBuffer(len(self.pixels))).add(reading(features))
-        self.batch += 1
+            buffer = self.rows.setdefault(name, RowBuffer(len(self.pixels)))
+            rows = reading(features)
+            if fabric is None or self.processes == 1:
+                buffer.add(rows)
+                continue
+            counts = [len(batch) * len(rows) // len(indices) for batch in batches]
+            for some in gathered_rows(fabric, rows, counts):
+                buffer.add(some)
+        self.batch += len(batches)
 
     def _keep(self) -> None:
         """A checkpoint now and then, and one before a stop."""
-        progress, stop, saved = self.controls
-        stopping = stop()
+        progress, stop, saved, fabric = self.controls
+        stopping = any_of(fabric, stop())
         if saved:
             saved.keep(PART, self._state, progress, at_once=stopping)
         if stopping:

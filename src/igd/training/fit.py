@@ -46,8 +46,8 @@ from igd.training.material import Material, gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
 from igd.training.resume import Controls, fingerprint
+from igd.training.tile_learner import TileLearner
 from igd.training.tile_material import calibrated_in_tiles, tile_learner, with_descriptors
-from igd.training.tiled import TileLearner
 from igd.version import __version__
 
 Outputs = Callable[[], Iterator[list[ScaleOutput]]]
@@ -118,9 +118,12 @@ def _begun(
     run = fingerprint(described, training)
     if checkpoint is None:
         return run, controls
-    saved = Checkpoint(checkpoint, run, described)
+    fabric = controls.fabric
+    saved = Checkpoint(checkpoint, run, described, fabric is None or fabric.global_rank == 0)
     if resume and not saved.load():
         controls.progress.say(f"{saved.path}: nothing to resume; starting from the beginning")
+    if fabric is not None:
+        fabric.barrier()  # all have read it before one writes
     return run, controls._replace(saved=saved)
 
 

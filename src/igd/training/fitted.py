@@ -71,7 +71,7 @@ class FittedState:
     def forward(self, pixels: Tensor, places: Tensor | None = None) -> Scored:
         """The same in PyTorch alone and in one piece: what export traces."""
         features = self.backbone.traced(pixels) if self.backbone else None
-        if features and places is not None:
+        if features is not None and places is not None:
             features = replace(features, places=places)
         return self.fused([scale.forward(pixels, features) for scale in self.scales])
 

@@ -337,13 +337,13 @@ def make_backbone(
         return None
     found, learning, side = plan.origin.found, plan.origin.learning, plan.geometry.side
     if isinstance(learning, Contrast):
-        backbone = contrastive.contrast(pixels, learning, *controls).encoder
+        backbone = contrastive.contrast(pixels, learning, *controls[:3]).encoder
     else:
         assert found is not None
         backbone = found
         if learning:
             teacher = FrozenBackbone(found, input_side(side, found), (), vector=True)
-            backbone = distillation.distil(teacher, pixels, learning, *controls).encoder
+            backbone = distillation.distil(teacher, pixels, learning, *controls[:3]).encoder
     vector = any(
         isinstance(each, EmbeddingSettings)
         or (isinstance(each, AutoEncoderSettings) and not each.patch)

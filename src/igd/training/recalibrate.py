@@ -37,7 +37,7 @@ from igd.training.grouping import described_groups, groups_of_images, unit_of
 from igd.training.read_images import read_calibration_images
 from igd.training.resume import Controls
 from igd.training.split import Split, bounded, split_unlearnt
-from igd.training.tiled import TileReader, collected
+from igd.training.tile_learner import TileReader, collected
 from igd.version import __version__
 
 # Mean p-value of images under the former calibration, and its distance from 1/2 in standard

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,15 +18,21 @@ from igd.method.em import TrainingState
 from igd.method.gaussian import GaussianDescriptor
 from igd.progress import Progress
 
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
 FINGERPRINTED = 64  # images at a time
 
 
 class Controls(NamedTuple):
-    """Who watches a run, who may stop it, and the checkpoint it is kept in."""
+    """Who watches a run, who may stop it, the checkpoint it is kept in, and the processes that
+    share it.
+    """
 
     progress: Progress
     stop: Callable[[], bool]
     saved: Checkpoint | None
+    fabric: Fabric | None = None  # None: this process alone, where a device is needed at all
 
 
 def fingerprint(settings: dict[str, Any], pixels: Pixels) -> str:

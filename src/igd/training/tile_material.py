@@ -25,7 +25,7 @@ from igd.training.material import Material
 from igd.training.parameters import Parameters
 from igd.training.plan import Plan
 from igd.training.resume import Controls
-from igd.training.tiled import (
+from igd.training.tile_learner import (
     FINE,
     TileLearner,
     TileReader,

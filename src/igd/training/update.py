@@ -124,7 +124,7 @@ def _extensible(fitted: FittedState) -> list[FeatureScale]:
         )
     if fitted.tiling:
         raise UserError(
-            "a model that reads tiles can't learn from more images without the former ones; train "
+            "a model that reads images in tiles can't learn from more of them; train "
             "anew with all images, or renew the threshold (igd calibrate)"
         )
     if "images" not in fitted.provenance:
@@ -165,7 +165,7 @@ def _copies(scales: Sequence[FeatureScale]) -> list[FeatureScale]:
 
 def _extend(count: int, scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
     """Let scales that learnt from `count` images learn from these too."""
-    if len(features):  # all images but a fold may be none
+    if features.images:  # all images but a fold may be none
         for scale in scales:
             scale.extend(features, count, generator(seed, f"{scale.settings.name} after {count}"))
 

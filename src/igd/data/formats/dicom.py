@@ -8,7 +8,7 @@ window is read over the whole range that its bits can hold.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,13 @@ from igd.errors import UserError
 WAY_OUT = "pip install 'igd-anomaly[dicom]' brings it"
 
 
-def read_dicom(path: Path, window: tuple[float, float] | None = None) -> Image.Image:
+def read_dicom(
+    file: Path | BinaryIO, window: tuple[float, float] | None = None, name: str | None = None
+) -> Image.Image:
     """The first frame of a file in 8-bit RGB; `window` is a centre and a width to use in place of
-    the file's.
+    the file's. An open file has a `name` for error messages.
     """
+    path = name or file
     try:
         import pydicom
     except ModuleNotFoundError:
@@ -31,7 +34,7 @@ def read_dicom(path: Path, window: tuple[float, float] | None = None) -> Image.I
             f"{path}: a DICOM file needs the package pydicom, which is not installed; {WAY_OUT}"
         ) from None
     try:
-        dataset = pydicom.dcmread(path)
+        dataset = pydicom.dcmread(file)
         claimed = int(dataset.Rows) * int(dataset.Columns)
         if claimed > LARGEST:
             raise TooManyPixels(f"{path}: {claimed:,} pixels are more than {LARGEST:,}")

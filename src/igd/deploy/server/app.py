@@ -13,6 +13,8 @@ from starlette.requests import ClientDisconnect
 
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.middleware import GONE, GuardMiddleware
+from igd.deploy.server.prefix import PrefixMiddleware
+from igd.deploy.server.rate_limit import RateLimitMiddleware
 from igd.deploy.server.routes import router
 from igd.deploy.server.service import Service
 from igd.version import __version__
@@ -27,7 +29,11 @@ PAGE = (
     "token_dialog.js",
     "verdicts.js",
     "icon.svg",
+    "docs.html",
+    "docs.css",
+    "docs.js",
 )
+PLACES = {"index.html": "", "docs.html": "docs"}  # where pages are; other files are where they say
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -57,23 +63,26 @@ def create_app(
         title="igd",
         version=__version__,
         summary="Scores images by how far they deviate from normal ones, and shows where.",
-        docs_url=None,  # its pages come from elsewhere
+        docs_url=None,  # its pages come from elsewhere; /docs is our own
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        servers=[{"url": service.settings.prefix}] if service.settings.prefix else None,
     )
     app.state.service = service
     for routes in (router, more_routes):
         if routes is not None:
             app.include_router(routes)
     for name, content in (page or read_page("igd.deploy.server", PAGE)).items():
-        app.add_api_route(
-            f"/{name.removeprefix('index.html')}", _file(name, content), include_in_schema=False
-        )
+        place = f"/{PLACES.get(name, name)}"
+        app.add_api_route(place, _file(name, content), include_in_schema=False)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
+    limits = service.settings
+    app.add_middleware(RateLimitMiddleware, a_minute=limits.rate_limit, max_bytes=limits.max_bytes)
     app.add_middleware(GuardMiddleware, service=service)
+    app.add_middleware(PrefixMiddleware, prefix=limits.prefix)  # the outermost
     return app
 
 

@@ -113,10 +113,10 @@ def handle_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 _SAID: dict[str, float] = {}
 
 
-def say_rarely(text: str) -> None:
+def say_rarely(text: str, silence: float = SILENCE) -> None:
     """A line of log, unless it was said less than a minute ago."""
     now = time.monotonic()
-    if now - _SAID.get(text, -SILENCE) >= SILENCE:
+    if now - _SAID.get(text, -silence) >= silence:
         _SAID[text] = now
         line = {
             "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -15,15 +17,21 @@ import uvicorn
 from fastapi import FastAPI
 
 from igd.deploy.server.app import create_app
-from igd.deploy.server.connections import BACKLOG, BoundedProtocol, handle_loop_error
+from igd.deploy.server.connections import BACKLOG, BoundedProtocol, handle_loop_error, say_rarely
 from igd.deploy.server.service import Service
 from igd.deploy.server.settings import Settings
 from igd.errors import UserError
 from igd.inference.predictor import Predictor
 
+FIRST_INHERITED = 3  # descriptor, by systemd's convention
+
 
 class DrainingServer(uvicorn.Server):
     """Ends when asked to, after all that was admitted is answered; asked twice, at once."""
+
+    hands_over = False  # to a successor that listens with the same socket
+    leaving = False  # takes no more calls, and answers those it took
+    servers_closed = False
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -33,15 +41,26 @@ class DrainingServer(uvicorn.Server):
         """Receive a signal. It is not raised again at the end, as the parent does: a server that
         was asked to stop succeeded.
         """
-        if self.service.state == "draining":
+        if self.leaving or self.service.state == "draining":
             self.should_exit = self.force_exit = True
-        self.service.drain()
+        if self.hands_over:
+            self.leaving = True
+        else:
+            self.service.drain()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(handle_loop_error)
         await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
+        if self.leaving:
+            calls: Any = self.server_state.connections
+            # Calls that were just taken are among these by the next tick.
+            if self.servers_closed and all(call.cycle is not None for call in calls):
+                self.service.drain()
+            for each in self.servers:  # who calls from now on is the successor's
+                each.close()
+            self.servers_closed = True
         if self.service.state == "draining" and self.service.admission.requests == 0:
             self.should_exit = True
         return await super().on_tick(counter)
@@ -68,6 +87,15 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def inherited_socket() -> socket.socket | None:
+    """The socket that systemd, or another parent, listens with for this process: it outlives the
+    process, so that whoever calls during a restart waits and is not refused.
+    """
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
+        return None
+    return socket.socket(fileno=FIRST_INHERITED)
+
+
 def make_server(
     service: Service, make_app: Callable[[Service], FastAPI] = create_app
 ) -> DrainingServer:
@@ -82,6 +110,8 @@ def make_server(
         access_log=False,
         lifespan="on",
         server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=list(service.settings.proxies),
         # For clients that don't take their answers.
         timeout_graceful_shutdown=math.ceil(service.settings.timeout),
     )
@@ -94,12 +124,17 @@ def serve(
     listener: socket.socket,
     on_ready: Callable[[], None] = lambda: None,
     make_app: Callable[[Service], FastAPI] = create_app,
+    waits: bool = False,
 ) -> None:
     """Answer requests until a signal says stop; models are loaded meanwhile, and `/readyz` says
-    when they are.
+    when they are. Where another process has the socket too, and `waits` for this one or its
+    successor to take calls, none is taken before models are there, nor after the signal.
+
+    SIGHUP loads the models again; those before answer until they are there.
     """
     service = Service(settings)
     server = make_server(service, make_app)
+    server.hands_over = waits
     failure: list[Exception] = []
 
     def load_models() -> None:
@@ -112,6 +147,9 @@ def serve(
 
     loader = threading.Thread(target=load_models, name="loader")
     loader.start()
+    if waits:
+        loader.join()
+    _reload_on_hangup(service, load)
     try:
         asyncio.run(server.serve(sockets=[listener]))
     finally:
@@ -119,3 +157,20 @@ def serve(
         loader.join()
     if failure:
         raise failure[0]
+
+
+def _reload_on_hangup(service: Service, load: Callable[[], Mapping[str, Predictor]]) -> None:
+    """Let SIGHUP load the models again, where there is such a signal, and in the main thread."""
+    if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():
+        return
+
+    def reload() -> None:
+        try:
+            service.open(load())
+            say_rarely("the models were loaded again", 0)
+        except Exception as error:  # those before go on
+            say_rarely(f"the models could not be loaded again, and stay: {error}", 0)
+
+    signal.signal(
+        signal.SIGHUP, lambda *_: threading.Thread(target=reload, name="reloader").start()
+    )

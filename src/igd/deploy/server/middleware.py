@@ -91,7 +91,7 @@ class GuardMiddleware:
         if hosts and _host_name(asked) not in hosts:
             detail = (
                 f"this server does not answer for {asked[:LONGEST_PATH]!r}; "
-                f"ask for {hosts[0]}, or start it with --host"
+                f"ask for {hosts[0]}, or start it with --allowed-host"
             )
             return JSONResponse({"detail": detail}, status_code=421)
         if method not in ("GET", "HEAD") and _is_foreign(headers):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 
 from igd.deploy.server.roles import Role, RoleToken
 from igd.errors import UserError
 
 SHORTEST_TOKEN = 16  # characters
+PREFIX = re.compile(r"(/[A-Za-z0-9_-]+)+")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class Settings:
     timeout: float = 30.0  # seconds that sending images may take, and that scoring them may take
     connections: int = 256  # open at once; further ones are refused
     header_timeout: float = 10.0  # seconds from the first byte of a request to its last header
+    rate_limit: float | None = None  # requests a minute of one client, by its address; None: any
+    prefix: str = ""  # path of another site below which this one is, such as /inspect
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")  # whose word for a client's address is taken
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -34,6 +39,13 @@ class Settings:
                 raise UserError(
                     f"--{each.name.replace('_', '-')} is {value}; it must be a positive number"
                 )
+        if self.rate_limit is not None and not 1 <= self.rate_limit < float("inf"):
+            raise UserError(f"--rate-limit is {self.rate_limit:g}; 1 request a minute is the least")
+        if self.prefix and not PREFIX.fullmatch(self.prefix):
+            raise UserError(
+                f"--path-prefix is {self.prefix!r}; give a path such as /inspect, of letters, "
+                f"digits, '-', '_' and '/', without one at its end"
+            )
         for _, token in self.tokens:
             _check_token(token)
 

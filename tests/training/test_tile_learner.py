@@ -14,7 +14,7 @@ from igd.errors import UserError
 from igd.inference.predictor import Prediction
 from igd.training.parameters import Parameters
 from igd.training.split import MOST_IN_TILES, Split, bounded
-from igd.training.tiled import position_matters
+from igd.training.tile_learner import position_matters
 
 WIDTH, HEIGHT, TILE = 512, 384, 128
 IMAGES = 19  # the fewest that promise 5 %
