@@ -227,9 +227,24 @@ def test_names_and_notes_are_text(
         page.go(url, "#/train", "#train-files")
         page.choose("#train-files", [image])
         page.until(lambda: page.all(".tile"))
+        draw_region(page)
         assert page.texts(".tile-name")[0].startswith("<img src=x")
         assert not page.all('img[src="x"]')
         assert page.faults() == []
+
+
+def draw_region(page: StudioPage) -> None:
+    """A box from the middle to the lower right quarter of an image of 32 pixels."""
+    page.one("#roi summary").click()
+    frame = page.one(".roi-frame")
+    wide = frame.size["width"] // 4
+    actions = webdriver.ActionChains(page.browser)
+    actions.move_to_element(frame).click_and_hold().move_by_offset(wide, wide).release().perform()
+    drawn = [
+        int(page.one(f"#roi-{s}").get_property("value")) for s in ("x", "y", "width", "height")
+    ]
+    assert np.abs(np.subtract(drawn, [16, 16, 8, 8])).max() <= 1, drawn
+    assert page.one(".roi-box").is_displayed()
 
 
 def test_who_lacks_the_role_is_refused(

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,15 @@ class JobQueue:
     studio opens the workspace.
     """
 
-    def __init__(self, workspace: Workspace, store: JobStore, arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        store: JobStore,
+        arguments: Sequence[str],
+        on_success: Callable[[], None] = lambda: None,
+    ) -> None:
         self.workspace, self.store, self.arguments = workspace, store, arguments
+        self.on_success = on_success  # before anyone hears that a job is done
         self._changed = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
@@ -70,6 +77,7 @@ class JobQueue:
             )
             self._watch(process, number)
         if process.returncode == 0:
+            self.on_success()
             self.store.finish(number, "done")
         elif self._closed:
             self.store.finish(number, "queued")

@@ -32,6 +32,9 @@ class NewJob(BaseModel):
     group_by: str | None = Field(
         None, max_length=200, description="a regular expression that finds the part in a name"
     )
+    roi: tuple[int, int, int, int] | None = Field(
+        None, description="x, y, width and height of the part of an image that counts"
+    )
     replace: bool = Field(False, description="whether a model of this name may be replaced")
 
 

@@ -91,6 +91,7 @@ def train(job: Job, stop: Callable[[], bool]) -> dict[str, Any]:
     detector = IGD(
         max_false_alarms=job.spec.get("rate"),
         fit_to="resize" if len(sizes) > 1 else None,
+        roi=tuple(job.spec["roi"]) if "roi" in job.spec else None,
     )
     with _locked(job.target):
         detector.fit(

@@ -39,14 +39,15 @@ class Studio:
         arguments = ["--max-pixels", str(most)]
         if data_root is not None:
             arguments += ["--data-root", str(data_root)]
+        models = ModelFolder(workspace, service, verdicts)
         return cls(
             workspace,
             service,
             data_root,
             ImageSets(workspace, data_root, most),
             jobs,
-            JobQueue(workspace, jobs, arguments),
-            ModelFolder(workspace, service, verdicts),
+            JobQueue(workspace, jobs, arguments, models.refresh),
+            models,
             verdicts,
         )
 

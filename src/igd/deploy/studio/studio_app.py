@@ -23,6 +23,7 @@ PAGE = (
     "model_view.js",
     "train_view.js",
     "image_intake.js",
+    "roi_field.js",
     "job_view.js",
     "inspect_view.js",
     "history_view.js",

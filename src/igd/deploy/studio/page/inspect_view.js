@@ -19,7 +19,8 @@ export async function inspectView(about, name) {
   const title = words.title;
   if (about.role === "view") return { title, content: [make("section.panel", {}, make("h2", {}, title), make("p", {}, texts.notAllowed("inspect")))] };
   if (!models.length) return { title, content: [make("section.panel", {}, make("h2", {}, title), make("p", {}, words.noModel), link(texts.models.first, "#/train", "a.button.main"))] };
-  const model = models.find((each) => each.name === name) ?? models[0];
+  const model = name ? models.find((each) => each.name === name) : models[0];
+  if (!model) throw new Error(words.gone(name));
   const bench = new Bench(about, model);
   const choice = make("select", { id: "model" }, models.map((each) => make("option", { value: each.name }, each.name)));
   choice.value = model.name;

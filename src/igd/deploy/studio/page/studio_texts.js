@@ -145,6 +145,15 @@ export const texts = {
     removeAsk: "Delete these images?",
     removeDetail: "What was dropped is deleted from the studio. Your own files stay, and so do models.",
   },
+  roi: {
+    title: "Region of interest",
+    meaning: "Where the part always lies in the image: draw a box with mouse or finger, or type its pixels. Nothing outside of it counts. Without a box the whole image does.",
+    x: "Left",
+    y: "Top",
+    width: "Width",
+    height: "Height",
+    clear: "The whole image",
+  },
   job: {
     title: "Jobs",
     none: "Nothing was done yet.",
@@ -183,6 +192,7 @@ export const texts = {
   inspect: {
     title: "Inspect",
     noModel: "There is no model to inspect with yet.",
+    gone: (name) => `There is no model '${name}'; it may have been deleted.`,
     model: "Model",
     rate: "Accepted false alarms",
     drop: "Drop images here",

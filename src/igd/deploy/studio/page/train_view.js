@@ -3,6 +3,7 @@
 import { acting, button, confirmed, field, fill, make } from "./elements.js";
 import { folderChooser, intake, Sender } from "./image_intake.js";
 import { picture } from "./pictures.js";
+import { RoiField } from "./roi_field.js";
 import { ask, send } from "./server.js";
 import { percent, texts } from "./studio_texts.js";
 
@@ -124,12 +125,14 @@ function settingsForm(about, state, panel) {
   const patternField = field(words.pattern, pattern);
   const grouped = make("p.soft");
   const said = make("div");
+  const roi = new RoiField();
   let chosen = 0.05;
 
   const groupBy = () => (groups.value === "own" ? pattern.value : groups.value) || null;
   const update = () => {
     if (!state.set) return;
     const kept = keptOf(state);
+    roi.show(state.set.id, kept[0]);
     patternField.hidden = groups.value !== "own";
     const parts = partsOf(kept, groupBy(), grouped);
     const lowest = 1 / (Math.max(parts, 1) + 1);
@@ -144,7 +147,7 @@ function settingsForm(about, state, panel) {
 
   const start = acting(async () => {
     const excluded = state.set.images.filter((image) => !image.reason && reasonOf(image, state)).map((image) => image.number);
-    const asked = { kind: "train", model: name.value.trim(), set: state.set.id, excluded, rate: Number(rate.value), group_by: groupBy() };
+    const asked = { kind: "train", model: name.value.trim(), set: state.set.id, excluded, rate: Number(rate.value), group_by: groupBy(), roi: roi.value };
     let job;
     try {
       job = await send("POST", "v1/jobs", asked);
@@ -164,6 +167,7 @@ function settingsForm(about, state, panel) {
     make("div.fields", {}, field(words.name, name, words.nameHint), field(words.rate, rate), field(words.groups, groups), patternField),
     meaning,
     grouped,
+    roi.element,
     said,
     make("div.row", {}, make("button.main", { type: "button", id: "start-training", onclick: start }, words.start), make("button.quiet", { type: "button", onclick: remove }, words.remove)),
   );
