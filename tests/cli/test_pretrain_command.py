@@ -43,6 +43,8 @@ def test_from_a_folder_to_a_prediction(
                 "--pretrain",
                 str(encoder),
                 *QUICK,
+                "--scales",
+                "global",
                 "--width",
                 "2",
                 "--json",
@@ -217,7 +219,7 @@ def test_train_refuses_what_is_no_encoder(
         == 0
     )
     capsys.readouterr()
-    train = ["train", str(parts), "-o", str(tmp_path / "other.igd"), *QUICK, "--pretrain"]
+    train = ["train", str(parts), "-o", str(tmp_path / "other.igd"), "--pretrain"]
     assert main([*train, str(model)]) == 2
     assert capsys.readouterr().err == f"igd: error: {model}: is an igd model, not an igd encoder\n"
     assert main([*train, str(tmp_path / "none.igd")]) == 2
@@ -299,6 +301,8 @@ def test_train_takes_weights_of_a_file_and_a_cache(
         "--combination",
         "sum",
         *QUICK,
+        "--scales",
+        "global",
         "--width",
         "2",
     ]

@@ -64,7 +64,7 @@ def test_saved_and_loaded_is_the_same(encoder: Backbone, saved: Path) -> None:
 
 def test_a_detector_looks_through_it_and_is_saved_with_it(saved: Path, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="model:"):
-        detector = IGD(pretrain=str(saved), steps=2, width=2).fit(stripes(12))
+        detector = IGD(pretrain=str(saved), scales=("global",), steps=2, width=2).fit(stripes(12))
     assert detector.provenance_["backbone"] == "resnet18_small"
     detector.save(tmp_path / "model.igd")
     saved.unlink()  # the model needs it no more

@@ -20,6 +20,9 @@ class Remembers(FeatureScale):
     def learn(self, features: Features, rng: torch.Generator) -> None:
         self.known = set(features.maps[0][:, 0, 0, 0].tolist())
 
+    def extend(self, features, count, rng):
+        raise NotImplementedError
+
     def distances(self, features: Features) -> list[Tensor]:
         first = features.maps[0][:, 0, 0, 0].tolist()
         return [

@@ -125,13 +125,13 @@ def run(options: argparse.Namespace) -> int:
 def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the flags of `add_server_flags` say, for `Settings`; refuses to let strangers in."""
     limits = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
-    tokens = _tokens(options.token_file)
+    tokens, reached = _tokens(options.token_file), proxy_settings(options)
     if not tokens and is_reached_by_others(options) and not options.insecure:
         raise UserError(
             f"anyone who reaches {', '.join([*options.allowed_host, options.host])} could ask; "
             f"give --token-file FILE (or IGD_TOKEN), or --insecure if that is meant"
         )
-    return {"role_tokens": tokens, **proxy_settings(options), **limits}
+    return {"role_tokens": tokens, **reached, **limits}
 
 
 def url_of(listener: socket.socket) -> str:
@@ -143,11 +143,11 @@ def _tokens(path: Path | None) -> tuple[RoleToken, ...]:
     """The tokens of a file, or the one of the environment; never of the command line, which every
     user of the machine can read.
     """
-    from igd.deploy.server.roles import read_tokens
+    from igd.deploy.server.roles import Role, RoleToken, read_tokens
 
     if path is None:
         token = os.environ.get("IGD_TOKEN")
-        return read_tokens(token) if token else ()
+        return (RoleToken(Role.TRAIN, token),) if token else ()
     try:
         return read_tokens(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -139,7 +139,7 @@ class Geometry:
         if min(read) < smallest:
             what = "pixels" if self.roi is None else "pixels in the region of interest"
             raise UserError(
-                f"{name}: {read[0]}x{read[1]} {what} are fewer than the similarity window allows; "
+                f"{name}: {read[0]}x{read[1]} {what} are fewer than the model can read; "
                 f"the shorter side must have at least {smallest}"
             )
 

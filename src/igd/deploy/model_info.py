@@ -20,11 +20,12 @@ BINS = 40
 
 def model_info(path: Path) -> dict[str, Any]:
     """All of it as JSON; what a file of an older version does not say is not there."""
+    predictor = load_predictor(path)
     return {
         "path": str(path),
         "bytes": path.stat().st_size,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        **predictor_info(load_predictor(path)),
+        **predictor_info(predictor),
     }
 
 
