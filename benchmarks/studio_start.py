@@ -89,7 +89,7 @@ def measure(folder: Path) -> dict[str, Any]:
         "load_before": round(load, 1),
         "images": IMAGES,
         "side": SIDE,
-        "seconds_since_start": steps,
+        "seconds": steps,
         "verdict": {name: verdict[name] for name in ("is_anomalous", "p_value", "outcome")},
     }
 

@@ -12,7 +12,9 @@ from igd.data.reading import read_dataset
 @pytest.mark.filterwarnings("ignore:.*model:")
 def test_fashion_mnist_trousers() -> None:
     arrays = np.load(real_data("fashion_mnist.npz"))
-    detector = IGD(scales=("global",), steps=60).fit(arrays["x_train"][arrays["y_train"] == 1][:1000])
+    detector = IGD(scales=("global",), steps=60).fit(
+        arrays["x_train"][arrays["y_train"] == 1][:1000]
+    )
     labels = arrays["y_test"][:1000] != 1
     predictions = detector.predict(arrays["x_test"][:1000])
     assert roc_auc_score(labels, [each.score for each in predictions]) > 0.9

@@ -88,7 +88,7 @@ def test_trained_scales_stay_as_they_are_and_unreadable_images_are_told(tmp_path
         images[number] = 255 - spotted(images[number : number + 1], (number // 6, 4), 12)[0]
     folder = write_images(tmp_path / "good", images)
     (folder / "broken.png").write_bytes(b"no picture")
-    settings = {"pretrain": "scratch", "steps": 40, "width": 4, "calibration": 0.5}
+    settings = {"pretrain": "scratch", "steps": 80, "width": 4, "calibration": 0.5}
     heard = Heard()
     kept = IGD(**settings).fit(folder)
     left_out = IGD(**settings, exclude_odd=True).fit(folder, progress=heard)

@@ -135,7 +135,8 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
         )
     recipe, objective = find_recipe(parameters.recipe), find_objective(parameters.objective)
     tiling = choose_tiling(parameters)
-    side = choose_side(parameters.image_size or parameters.tile, source)
+    asked = parameters.tile if parameters.image_size is None else parameters.image_size
+    side = choose_side(asked, source)
     settings = choose_scales(parameters, recipe, side)
     _refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
