@@ -19,7 +19,7 @@ from igd.data.roi_arguments import described
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.files.checkpoint import Checkpoint
-from igd.inference.conformal import Calibration
+from igd.inference.conformal import Calibration, smallest_rate
 from igd.progress import Progress
 from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
@@ -37,7 +37,7 @@ from igd.training.calibrate import (
     odd_ones,
     say_left_out,
 )
-from igd.training.crossfit import cross_fit, learn, outputs_of
+from igd.training.crossfit import Distances, cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.examples import examples_of
 from igd.training.extract import extract_features, features_of_images
@@ -161,11 +161,17 @@ def _calibrated(
         fusion, calibration = calibrated_in_tiles(model, learner, material)
         check_scores(calibration.scores)
         return fusion, calibration
-    to_scale, to_calibrate = _unseen(plan, model, features, material, parameters.seed, progress)
-    fusion = fit_fusion(to_scale(), plan.on_features, model.region) if plan.calibrated else Fusion()
-    fusion, calibration = calibrate(to_calibrate(), fusion, material.rate, model.region)
+    unseen = _unseen(plan, model, features, material, parameters, progress)
+    fusion, calibration = _fused(plan, model, *unseen, material.rate)
     check_scores(calibration.scores)
     return fusion, calibration
+
+
+def _fused(
+    plan: Plan, model: Model, to_scale: Outputs, to_calibrate: Outputs, rate: float
+) -> tuple[Fusion, Calibration]:
+    fusion = fit_fusion(to_scale(), plan.on_features, model.region) if plan.calibrated else Fusion()
+    return calibrate(to_calibrate(), fusion, rate, model.region)
 
 
 def _unseen(
@@ -173,7 +179,7 @@ def _unseen(
     model: Model,
     features: dict[str, Tensor],
     material: Material,
-    seed: int,
+    parameters: Parameters,
     progress: Progress,
 ) -> tuple[Outputs, Outputs]:
     """What scales say of images that they did not learn from, nor from others of their group: to
@@ -181,7 +187,16 @@ def _unseen(
     """
     if material.cross_fitted:
         fresh = partial(_fresh_scales, plan, material.channels, model.backbone)
-        distances = cross_fit(fresh, features_of_images(features), seed, progress, material.groups)
+        distances = cross_fit(
+            fresh,
+            features_of_images(features),
+            parameters.seed,
+            progress,
+            material.groups,
+            on_first=lambda *fold: progress.preview(
+                partial(_preview, plan, model, material, parameters, *fold)
+            ),
+        )
         chosen = [[part[material.split.calibration] for part in parts] for parts in distances]
         outputs = partial(outputs_of, model.on_features, size=2 * (plan.geometry.side,))
         return partial(outputs, distances), partial(outputs, chosen)
@@ -189,6 +204,28 @@ def _unseen(
         partial(model.outputs, material.scaling, progress, "scaling scores"),
         partial(model.outputs, material.calibrating, progress, "calibrating"),
     )
+
+
+def _preview(
+    plan: Plan,
+    model: Model,
+    material: Material,
+    parameters: Parameters,
+    scales: list[Any],
+    held_out: Tensor,
+    distances: Distances,
+) -> tuple[FittedState, list[str]]:
+    """The model of the first fold, and the images that it did not learn from, the least usual
+    first: what can be drawn while the other folds are measured.
+    """
+    outputs = partial(outputs_of, scales, distances, 2 * (plan.geometry.side,))
+    rate = max(material.rate, smallest_rate(len(held_out)))
+    model = replace(model, scales=scales)
+    fusion, calibration = _fused(plan, model, outputs, outputs, rate)
+    told = provenance(material, model.backbone)
+    fitted = _fitted(parameters, plan, model, fusion, calibration, material, told)
+    unusual = calibration.scores.argsort(kind="stable")[::-1]
+    return fitted, [material.images.names[int(held_out[number])] for number in unusual]
 
 
 def _fitted(
