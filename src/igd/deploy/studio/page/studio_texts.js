@@ -17,6 +17,7 @@ export function timeLeft(seconds) {
 export const texts = {
   language: "en",
   failed: "This did not work",
+  docs: "For programs: the HTTP interface",
   skip: "Skip to the content",
   token: {
     title: "This server asks for a token",

@@ -1,0 +1,32 @@
+
+// Appended to studio_texts.js: every text is written between marks, and what is shown without them is found.
+const marked = (text) => (/\p{L}/u.test(text) ? `«${text}»` : text);
+const translate = (told) => {
+  for (const [name, value] of Object.entries(told)) {
+    if (Array.isArray(value)) value.forEach((row, at) => (value[at] = [row[0], marked(row[1])])); // of a list of choices
+    else if (typeof value === "object") translate(value);
+    else if (typeof value === "string") told[name] = marked(value);
+    else
+      told[name] = (...given) => {
+        const made = value.apply(told, given);
+        if (typeof made === "object") return Object.fromEntries(Object.entries(made).map(([key, text]) => [key, marked(text)]));
+        return marked(made);
+      };
+  }
+};
+translate(texts);
+window.untranslated = () => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim();
+    if (/\p{L}/u.test(text.replace(/«.*»/gsu, ""))) found.push(text);
+  }
+  for (const node of document.querySelectorAll("[aria-label], [title], [alt], [placeholder]")) {
+    for (const name of ["aria-label", "title", "alt", "placeholder"]) {
+      const text = node.getAttribute(name) ?? "";
+      if (/\p{L}/u.test(text.replace(/«.*»/gsu, ""))) found.push(text);
+    }
+  }
+  return found;
+};
