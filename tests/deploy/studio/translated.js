@@ -16,17 +16,12 @@ const translate = (told) => {
 };
 translate(texts);
 window.untranslated = () => {
-  const found = [];
+  const shown = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const text = walker.currentNode.textContent.trim();
-    if (/\p{L}/u.test(text.replace(/«.*»/gsu, ""))) found.push(text);
-  }
+  while (walker.nextNode()) shown.push(walker.currentNode.textContent);
   for (const node of document.querySelectorAll("[aria-label], [title], [alt], [placeholder]")) {
-    for (const name of ["aria-label", "title", "alt", "placeholder"]) {
-      const text = node.getAttribute(name) ?? "";
-      if (/\p{L}/u.test(text.replace(/«.*»/gsu, ""))) found.push(text);
-    }
+    shown.push(...["aria-label", "title", "alt", "placeholder"].map((name) => node.getAttribute(name) ?? ""));
   }
-  return found;
+  const rest = shown.map((text) => text.replace(/«[^«]*?»/gsu, "").replace(/^[\s\p{P}]+|[\s\p{P}]+$/gu, ""));
+  return rest.filter((text) => /\p{L}/u.test(text));
 };
