@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from browser import Page
+from selenium.common.exceptions import StaleElementReferenceException
 
 PATIENCE = 120  # seconds that a job may take on a busy machine
 
@@ -17,7 +18,13 @@ class StudioPage(Page):
     """The studio's page, in the words of who uses it."""
 
     def until(self, true: Callable[[], object], seconds: float = PATIENCE) -> None:
-        super().until(true, seconds)
+        def settled() -> object:
+            try:
+                return true()
+            except StaleElementReferenceException:  # drawn anew between finding and reading it
+                return False
+
+        super().until(settled, seconds)
 
     def go(self, url: str, path: str, shown: str, width: int = 1280) -> None:
         self.open("about:blank", width)
