@@ -103,6 +103,23 @@ def test_a_camera_is_watched_at_a_rate_and_drift_is_said(
     assert "another model or other flags" in capsys.readouterr().err
 
 
+def test_drift_adds_up_over_calls(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    command = ["watch", str(model), str(folder), "--out", str(out), "--once"]
+    odd, calls, said = spotted(stripes(60, seed=5)), 6, []
+    for call in range(calls):
+        write_images(folder / str(call), odd[10 * call : 10 * call + 10])
+        assert main(command) == 0
+        said.append("no longer look like the calibration" in capsys.readouterr().err)
+    assert not said[0]  # ten images are too few by themselves
+    assert said[-1]
+    assert said == sorted(said)  # as long as there is cause
+    assert main(command) == 0  # nothing new, and still so
+    assert "of the last 60 images 100% are alarms" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

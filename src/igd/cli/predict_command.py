@@ -167,8 +167,7 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Plac
     left = [path for n, path in enumerate(paths) if n not in done]
     for path, prediction in zip(left, predictions, strict=True):
         verdicts.add(str(path), named[path], prediction)
-    if verdicts.drift.notice:
-        print(f"igd: {verdicts.drift.notice}", file=sys.stderr)
+    verdicts.say_drift()
     if options.verbose:
         print(
             f"igd: {len(left)} images in {time.perf_counter() - started:.2f} s: "

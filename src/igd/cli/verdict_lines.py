@@ -50,6 +50,9 @@ class Verdicts:
         self.tally = results.tally if results else Tally()
         self.images, self.differing = 0, Counter[str]()
         self.drift = DriftMonitor(predictor.calibration_)
+        for row in results.rows() if results else ():  # a restart forgets nothing
+            if not row["error"]:
+                self.drift.update(float(row["score"]), row["is_anomalous"] in (True, "True"))
 
     def add(self, path: str, name: str, predicted: Prediction | UserError) -> bool:
         """A row for an image, whose anomaly map is called `name`; true with the image that makes a
@@ -79,6 +82,11 @@ class Verdicts:
         elif self.shown and not isinstance(predicted, UserError):
             print(verdict_line(path, predicted), flush=True)
         return noticed
+
+    def say_drift(self) -> None:
+        """Say that images have changed, as long as they have."""
+        if self.drift.notice:
+            print(f"igd: {self.drift.notice}", file=sys.stderr)
 
     def close(self) -> None:
         """What is to be said of all images together."""

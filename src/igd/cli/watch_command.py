@@ -5,7 +5,6 @@ sees.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -94,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
         origin = made_from(options.model, predictor)
         results = Results(options.out, predictor, made_from=origin, resume=True)
         verdicts = Verdicts(predictor, results, as_json=options.json, shown=True)
+        verdicts.say_drift()  # of an earlier call
         if options.camera:
             score_camera(options, verdicts, stop)
         else:
@@ -137,7 +137,7 @@ def score_camera(options: argparse.Namespace, verdicts: Verdicts, stop: Any) -> 
 
 def _add(verdicts: Verdicts, path: str, name: str, predicted: Prediction | UserError) -> None:
     if verdicts.add(path, name, predicted):
-        print(f"igd: {verdicts.drift.notice}", file=sys.stderr)
+        verdicts.say_drift()
 
 
 def _waiting(folder: Path, out: Path, done: set[str]) -> dict[Path, Arrival]:

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -103,7 +104,8 @@ class Results:
         remove_parts(folder)
         write_text(folder / COLOURS, standalone(colour_bar(*self._limits())))
         self.done, self.tally = set[str](), Tally()
-        for row in read_rows(path, table) if path.exists() else ():
+        self.rows = partial(read_rows, path, table)  # those of earlier calls too
+        for row in self.rows() if path.exists() else ():
             self.done.add(as_written(row["path"]))
             self.tally.add(row)
         self.table = Table(path, table)
