@@ -20,9 +20,9 @@ from igd.data.reading import read_dataset
 from igd.data.sources import as_source
 from igd.progress import Progress
 from igd.scales.recipes import PositionSettings
+from igd.training.checkpoint import Controls
 from igd.training.parameters import Parameters
 from igd.training.plan import make_backbone, make_plan
-from igd.training.resume import Controls
 
 KEPT = Path("~/.cache/igd-arena").expanduser()
 AT_ONCE = 32  # images

@@ -307,7 +307,7 @@ def test_training_goes_on_where_a_checkpoint_can_not_be_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("igd.files.checkpoint.write_tensors", full)
+    monkeypatch.setattr("igd.files.checkpoint_file.write_tensors", full)
     folder = write_images(tmp_path / "good", stripes(8))
     assert main(["train", str(folder), "-o", str(tmp_path / "model.igd"), *SCRATCH]) == 0
     assert "no checkpoint written" in capsys.readouterr().err

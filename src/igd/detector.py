@@ -20,11 +20,11 @@ from igd.files import check_writable
 from igd.inference.predictor import BatchScores, Predictor
 from igd.persistence.model_file import from_bytes, read_model, to_bytes, write_model
 from igd.progress import Progress
+from igd.training.checkpoint import Controls
 from igd.training.fit import fit
 from igd.training.fitted import FittedState
 from igd.training.parameters import OWN, Parameters
 from igd.training.recalibrate import recalibrate
-from igd.training.resume import Controls
 from igd.training.update import update
 
 if TYPE_CHECKING:

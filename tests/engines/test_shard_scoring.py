@@ -19,7 +19,7 @@ from igd.engines import shards
 pytest.importorskip("ray", reason="ray is not installed: pip install 'igd-anomaly[ray]'")
 pytestmark = pytest.mark.xdist_group("ray")
 
-from igd.engines import scoring  # noqa: E402
+from igd.engines import shard_scoring  # noqa: E402
 from igd.engines.shards import ScoredShard, Shard, ShardFolder  # noqa: E402
 
 
@@ -98,7 +98,7 @@ def test_a_worker_that_is_killed(
     twice, and the log says what happened.
     """
     killed: list[int] = []
-    score = scoring.score_shards
+    score = shard_scoring.score_shards
 
     def killing(*arguments: Any) -> Any:
         for shard in score(*arguments):
@@ -121,7 +121,7 @@ def test_a_worker_that_is_killed(
 def test_a_run_that_ends_early_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, score = ShardFolder.write, scoring.score_shards
+    write, score = ShardFolder.write, shard_scoring.score_shards
     planned: list[Shard] = []
 
     def full(self: ShardFolder, scored: ScoredShard) -> None:

@@ -15,7 +15,7 @@ from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH
-from igd.training.resume import restore_state, state_tensors
+from igd.training.checkpoint import restore_state, state_tensors
 
 SAMPLES = 40
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from igd.backbones.architectures import prepared
 from igd.errors import Interrupted
-from igd.files.checkpoint import Checkpoint
+from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.contrastive import Contrast, Contrasted, contrast, nt_xent
 from igd.progress import Progress
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from igd.backbones.features import Features, FrozenBackbone
 from igd.backbones.weights import load_backbone
 from igd.errors import Interrupted
-from igd.files.checkpoint import Checkpoint
+from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.distillation import Distillation, Distilled, distil, teacher_vectors
 from igd.progress import Progress
 

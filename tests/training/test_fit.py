@@ -19,8 +19,8 @@ from igd.progress import Progress
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.recipes import RECIPES, find_objective
+from igd.training.checkpoint import Controls
 from igd.training.extract import extract_features, features_of_images
-from igd.training.resume import Controls
 
 SIDE = 96
 ALONE = Controls(Progress(), lambda: False, None)

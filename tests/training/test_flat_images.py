@@ -23,4 +23,4 @@ def test_nothing_is_learnt_from_flat_images(recipe: str, value: int, noise: int)
 def test_a_few_of_them_do_no_harm() -> None:
     images = stripes(24, 96, colour=True)
     images[:3] = 0
-    assert IGD().fit(images).threshold_ > 0
+    assert IGD(image_size=96).fit(images).threshold_ > 0

@@ -27,6 +27,7 @@ from igd.progress import Progress
 
 STOP = "stop"
 DOING = "doing"
+SLOW_TO_IMPORT = ["torch", "sklearn.base"]
 POLL_SECONDS = 0.25  # at most, until a wish to stop is noticed
 
 
@@ -69,12 +70,12 @@ def run_grid(
 def _context() -> ForkServerContext | SpawnContext:
     """How processes are started. A forked PyTorch with threads may hang, and importing it anew
     takes seconds: where there is such a thing, one process imports it and is forked before it has
-    any.
+    any. This package is not among what it imports, as a fork server does not know where it lies.
     """
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload(["igd.benchmark.trial"])
+    context.set_forkserver_preload(SLOW_TO_IMPORT)
     return context
 
 

@@ -25,7 +25,7 @@ from igd.errors import UserError
 if TYPE_CHECKING:
     from igd.backbones.architectures import Backbone
     from igd.data.store import Pixels
-    from igd.files.checkpoint import Checkpoint
+    from igd.files.checkpoint_file import Checkpoint
 
 
 def add(commands: Any) -> None:
@@ -160,8 +160,8 @@ def _checkpoint(
     path: Path, told: dict[str, Any], pixels: Pixels, options: argparse.Namespace
 ) -> Checkpoint:
     """The file to go on from, read if an earlier run left one."""
-    from igd.files.checkpoint import Checkpoint
-    from igd.training.resume import fingerprint
+    from igd.files.checkpoint_file import Checkpoint
+    from igd.training.checkpoint import fingerprint
     from igd.version import __version__
 
     cut = {"image_size": options.image_size, "patch": options.patch}

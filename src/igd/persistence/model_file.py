@@ -19,7 +19,7 @@ from igd.backbones.weights import build_backbone
 from igd.data.geometry import Geometry
 from igd.data.tiles import Tiling
 from igd.errors import UserError
-from igd.files.checkpoint import under
+from igd.files.checkpoint_file import under
 from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.conformal import Calibration
 from igd.method.objective import Objective

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from igd.backbones.architectures import KINDS, Backbone
 from igd.data.store import Pixels, take
-from igd.files.checkpoint import Checkpoint
+from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.augmentation import random_view, rotations
 from igd.pretraining.encoder_training import fit_encoder
 from igd.pretraining.encoders import fresh_encoder, frozen

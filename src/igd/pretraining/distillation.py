@@ -15,7 +15,7 @@ from igd.backbones.architectures import KINDS, Backbone, prepared
 from igd.backbones.features import FrozenBackbone
 from igd.data.row_buffer import RowBuffer
 from igd.data.store import Pixels, take
-from igd.files.checkpoint import Checkpoint, stopped
+from igd.files.checkpoint_file import Checkpoint, stopped
 from igd.pretraining.encoder_training import fit_encoder
 from igd.pretraining.encoders import fresh_encoder, frozen
 from igd.progress import Progress

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from igd.files.checkpoint import Checkpoint, learner_tensors, restore_learner, stopped
+from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
 from igd.progress import Progress
 
 PART = "encoder"  # of a checkpoint

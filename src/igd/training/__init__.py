@@ -19,6 +19,6 @@ calibrate_tiles  the promise about images that are read in tiles
 recalibrate  another threshold for a model that has learnt
 calibration_history  what the threshold was before
 diagnostics  a training that went wrong must not look like one that went well
-resume       what a run is known by, and its state as tensors
+checkpoint   what a run is known by, and its state as tensors
 fitted       the fitted state: what `fit` makes, the file holds, export reads and `load` returns
 """

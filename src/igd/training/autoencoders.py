@@ -11,16 +11,16 @@ from torch import Tensor
 
 from igd.data.store import Pixels
 from igd.errors import TrainingWarning
-from igd.files.checkpoint import stopped
+from igd.files.checkpoint_file import stopped
 from igd.method.em import TrainingState, train
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale
 from igd.scales.samples import FeatureSamples
+from igd.training.checkpoint import Controls, restore_state, state_tensors
 from igd.training.diagnostics import check_decoder, check_training, snapshot
 from igd.training.distributed import any_of, make_fabric
 from igd.training.extract import MIRRORED
 from igd.training.parameters import Parameters
-from igd.training.resume import Controls, restore_state, state_tensors
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -11,12 +11,12 @@ from torch import Tensor
 from igd.backbones.features import Features, FrozenBackbone
 from igd.data.row_buffer import RowBuffer
 from igd.data.store import Pixels
-from igd.files.checkpoint import stopped, under
+from igd.files.checkpoint_file import stopped, under
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import FeatureScale, Scale
 from igd.scales.embedding import EmbeddingScale
+from igd.training.checkpoint import Controls
 from igd.training.distributed import any_of, gathered_rows
-from igd.training.resume import Controls
 
 AT_ONCE = 32  # images that pass through the backbone before progress is shown
 PART = "features"  # of a checkpoint

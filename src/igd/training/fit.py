@@ -16,7 +16,7 @@ from torch import Tensor
 from igd.data.roi_arguments import described
 from igd.data.sources import Source
 from igd.data.store import Pixels
-from igd.files.checkpoint import Checkpoint
+from igd.files.checkpoint_file import Checkpoint
 from igd.inference.conformal import Calibration, smallest_rate
 from igd.scales.base import FeatureScale
 from igd.scales.fusion import Fusion
@@ -30,6 +30,7 @@ from igd.training.calibrate import (
     odd_names,
     odd_ones,
 )
+from igd.training.checkpoint import Controls, fingerprint
 from igd.training.crossfit import Distances, outputs_of
 from igd.training.extract import extract_features
 from igd.training.fitted import FittedState, examples_of
@@ -37,7 +38,6 @@ from igd.training.learner import Learner, fresh_scales
 from igd.training.material import gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
-from igd.training.resume import Controls, fingerprint
 from igd.version import __version__
 
 

@@ -23,13 +23,13 @@ from igd.scales.recipes import PositionSettings
 from igd.scales.region_mask import RegionMask
 from igd.training.calibrate import Model, calibrate, fit_fusion, say_left_out
 from igd.training.calibrate_tiles import calibrate_tiles, fit_tile_fusion
+from igd.training.checkpoint import Controls
 from igd.training.crossfit import Watch, cross_fit, learn, outputs_of
 from igd.training.diagnostics import check_scores
 from igd.training.extract import features_of_images
 from igd.training.material import Material
 from igd.training.parameters import Parameters
 from igd.training.plan import Plan
-from igd.training.resume import Controls
 from igd.training.tile_learner import (
     FINE,
     TileLearner,

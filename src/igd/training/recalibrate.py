@@ -30,10 +30,10 @@ from igd.scales.fusion import Fusion
 from igd.training.calibrate import Model, calibrate, fit_fusion, name_odd_ones, odd_names
 from igd.training.calibrate_tiles import calibrate_tiles, fit_tile_fusion, image_deviation
 from igd.training.calibration_history import record_of, with_former
+from igd.training.checkpoint import Controls
 from igd.training.diagnostics import check_scores
 from igd.training.fitted import FittedState, examples_of
 from igd.training.read_images import read_calibration_images
-from igd.training.resume import Controls
 from igd.training.split import (
     Split,
     bounded,

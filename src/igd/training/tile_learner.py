@@ -18,13 +18,13 @@ from igd.backbones.features import Features, FrozenBackbone
 from igd.data.geometry import Geometry
 from igd.data.tile_set import TileSet
 from igd.data.tiles import Tiling, Whole
-from igd.files.checkpoint import stopped
+from igd.files.checkpoint_file import stopped
 from igd.inference.tiled import tile_batches
 from igd.scales.base import FeatureScale
 from igd.scales.patch_features import unit_features
 from igd.scales.position import PositionScale
+from igd.training.checkpoint import Controls
 from igd.training.crossfit import Distances, deal_folds, learn
-from igd.training.resume import Controls
 
 FINE = 1  # the number of the level whose features say whether position has a meaning
 # Share of the variance of features that is left around the mean of their place, below which it has.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from igd.data.store import Pixels
-from igd.files.checkpoint import Checkpoint, learner_tensors, restore_learner
+from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner
 from igd.method.em import TrainingState
 from igd.method.gaussian import GaussianDescriptor
 from igd.progress import Progress

@@ -3,7 +3,7 @@
 import torch
 
 from igd.data.store import Selection, keep_pixels
-from igd.training.resume import fingerprint
+from igd.training.checkpoint import fingerprint
 
 
 def test_fingerprint_depends_on_the_pixels_and_not_on_where_they_are() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from igd.errors import UserError
-from igd.files.checkpoint import FORMAT, KIND, Checkpoint
+from igd.files.checkpoint_file import FORMAT, KIND, Checkpoint
 from igd.files.tensors import write_tensors
 
 
