@@ -30,7 +30,7 @@ from igd.data.geometry import stack
 from igd.deploy.export import export
 from igd.deploy.loading import load_predictor
 from igd.engines.cluster import cluster
-from igd.engines.scoring import score_shards
+from igd.engines.shard_scoring import score_shards
 from igd.engines.shards import Shard
 from igd.evaluation.results import as_row
 from igd.inference.predictor import Predictor

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
 from igd.files import write_text
-from igd.method.balance import share_latent
+from igd.method.balance import Limit, share_latent
 from igd.method.gaussian import GaussianDescriptor, LatentMoments, anomaly
 from igd.method.interpolation import (
     critic_loss,
@@ -57,7 +57,7 @@ RIDGE = 0.1  # of the whitening
 E_STEP_EVERY = 100  # steps, and over so many patches:
 E_STEP_ON = 16_384
 TOP = 3
-SCORED_AT = (700,)  # steps: about 10 s of a plain auto-encoder on one thread, 20 s of IGD
+STEPS = (700,)  # that it is scored after: about 10 s of a plain auto-encoder, 20 s of IGD
 ABLATION = ("mse", "rec", "rec+gac", "igd", "rec+gac balanced", "igd balanced")
 FIGURES = ("l_r", "l_h", "sum", "default", *(f"fused with {t}" for t in ("l_r", "l_h", "sum")))
 PAIRS = (
@@ -103,7 +103,7 @@ def error(patch: Tensor, reconstruction: Tensor, objective: Objective) -> Tensor
 
 
 def train(
-    patches: Tensor, objective: Objective, balanced: bool, seed: int
+    patches: Tensor, objective: Objective, balanced: bool, seed: int, scored_at: Sequence[int]
 ) -> Iterator[tuple[int, Networks, Any]]:
     """The networks after each number of steps at which they are scored, with omega."""
     torch.manual_seed(seed)
@@ -112,11 +112,11 @@ def train(
     optimizer = torch.optim.Adam(weights, lr=RATE)
     critic_optimizer = torch.optim.Adam(nets.critic.parameters(), lr=RATE)
     omega = None
-    for step in range(max(SCORED_AT)):
+    for step in range(max(scored_at)):
         if objective.classifier and step % E_STEP_EVERY == 0:
             omega = e_step(nets.encoder, patches, objective)
         batch = patches[torch.randint(len(patches), (BATCH,), generator=rng)]
-        limit = BALANCE * step / max(SCORED_AT) if balanced else None
+        limit = Limit(BALANCE * step / max(scored_at)) if balanced else None
         loss, for_critic = losses(nets, batch, omega, objective, limit, rng)
         optimizer.zero_grad()
         loss.backward(inputs=weights, retain_graph=for_critic is not None)
@@ -125,7 +125,7 @@ def train(
             critic_optimizer.zero_grad()
             for_critic.backward(inputs=list(nets.critic.parameters()))
             critic_optimizer.step()
-        if step + 1 in SCORED_AT:
+        if step + 1 in scored_at:
             if objective.classifier:
                 omega = e_step(nets.encoder, patches, objective)
             yield step + 1, nets, omega
@@ -144,7 +144,7 @@ def losses(
     batch: Tensor,
     omega: GaussianDescriptor | None,
     objective: Objective,
-    limit: float | None,
+    limit: Limit | None,
     rng: torch.Generator,
 ) -> tuple[Tensor, Tensor | None]:
     """What the auto-encoder and the critic go down: eq. 7."""
@@ -182,7 +182,11 @@ def scores(
 
 
 def run(
-    features: SetFeatures, name: str, seed: int, default: dict[str, Tensor] | None
+    features: SetFeatures,
+    name: str,
+    seed: int,
+    default: dict[str, Tensor] | None,
+    scored_at: Sequence[int] = STEPS,
 ) -> list[dict[str, Any]]:
     """One training, scored now and then; `default` has the readings of the default, to be fused
     with.
@@ -199,7 +203,8 @@ def run(
     test = (patches_of(features.test) - mean) @ whitener
     scaling = (patches_of(features.of(held_out)) - mean) @ whitener
     results, started = [], time.process_time()
-    for steps, nets, omega in train(white, objective, name.endswith("balanced"), seed):
+    trained = train(white, objective, name.endswith("balanced"), seed, scored_at)
+    for steps, nets, omega in trained:
         seconds = time.process_time() - started
         of_test = scores(nets, omega, test, objective)
         figures = {term: auroc(features, each) for term, each in of_test.items()}
@@ -244,6 +249,7 @@ def main() -> None:
     names = [each.name for each in CONDITIONS]
     parser.add_argument("--condition", choices=names, default=names[0])
     parser.add_argument("--objectives", nargs="+", choices=ABLATION, default=list(ABLATION))
+    parser.add_argument("--steps", type=int, nargs="+", default=list(STEPS), help="to score after")
     options = parser.parse_args()
     condition = next(each for each in CONDITIONS if each.name == options.condition)
     paths = find_sets(options.data, options.only)
@@ -251,13 +257,13 @@ def main() -> None:
              for name in options.objectives]  # fmt: skip
     runs = []
     for path, seed, name in TerminalProgress().track(asked, len(asked), "training"):
-        file = kept_run(options.kept, path.name, f"{name}-{max(SCORED_AT)}", seed, condition)
+        file = kept_run(options.kept, path.name, f"{name}-{max(options.steps)}", seed, condition)
         if not file.exists():
             everything = features_of(path, options.kept)
             whole = condition == CONDITIONS[0]
             default = parts_of(everything, seed, options.kept) if whole else None
             features, _ = drawn(everything, condition, seed)
-            write_text(file, json.dumps(run(features, name, seed, default)))
+            write_text(file, json.dumps(run(features, name, seed, default, options.steps)))
         runs += [
             {"set": path.name, "seed": seed, "objective": name, **each}
             for each in json.loads(file.read_text())
@@ -266,10 +272,12 @@ def main() -> None:
         "what": f"The paper's objective on patches of frozen features, {len(paths)} data sets, "
         f"{condition.name}",
         "command": f"python benchmarks/feature_space.py --data DIR ... --condition "
-        f"'{condition.name}' --seeds {' '.join(map(str, options.seeds))}",
+        f"'{condition.name}' --seeds {' '.join(map(str, options.seeds))} "
+        f"--objectives {' '.join(map(repr, options.objectives))} "
+        f"--steps {' '.join(map(str, options.steps))}",
         **conditions("fast", options.seeds[0]),
         "condition": condition.name,
-        "ablation": summary(runs),
+        "ablation": summary(runs, options.steps),
         "runs": runs,
     }
     print(json.dumps(told["ablation"], indent=1))
@@ -277,12 +285,12 @@ def main() -> None:
         write_text(options.out, json.dumps(told, indent=1) + "\n")
 
 
-def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(runs: list[dict[str, Any]], scored_at: Sequence[int]) -> dict[str, Any]:
     """Means over sets of every figure, what each term adds to l_r, and what the reading adds to the
     default, each with its interval.
     """
     told: dict[str, Any] = {}
-    for steps in SCORED_AT:
+    for steps in scored_at:
         means: dict[str, dict[str, float]] = {}
         differences: dict[str, Any] = {}
         for name in ABLATION:

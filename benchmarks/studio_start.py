@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,12 +20,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from conditions import conditions
 from PIL import Image
 
 from igd.cpu import cores
 from igd.data.demo import make_demo
 from igd.files import write_text
-from igd.version import __version__
 
 IMAGES, SIDE, AT_ONCE = 100, 256, 8
 
@@ -82,13 +83,18 @@ def measure(folder: Path) -> dict[str, Any]:
     finally:
         studio.terminate()
         studio.wait(60)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
-        "igd": __version__,
+        "what": f"From igd studio on an empty folder to the first verdict, {IMAGES} images of "
+        f"{SIDE} pixels",
+        "command": "python benchmarks/studio_start.py",
+        **conditions("fast", 0),
         "python": platform.python_version(),
         "cores": cores(),
         "load_before": round(load, 1),
         "images": IMAGES,
         "side": SIDE,
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),  # of the studio and its job
         "seconds": steps,
         "verdict": {name: verdict[name] for name in ("is_anomalous", "p_value", "outcome")},
     }

@@ -20,6 +20,7 @@ from igd.cli import COMMANDS, _parser, main
 from igd.deploy.server import lifecycle
 from igd.pretraining import contrastive, distillation
 from igd.scales import recipes
+from igd.training import plan
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -55,8 +56,8 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture
 def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folders that the pages speak of, and recipes of a few steps: the commands stay as they
-    are.
+    """The folders that the pages speak of, recipes of a few steps, and smaller squares for large
+    images: the commands stay as they are.
     """
     write_images(tmp_path / "parts" / "good", stripes(30))
     write_images(tmp_path / "parts" / "relit", stripes(30, seed=2))
@@ -84,6 +85,7 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
         for name, recipe in recipes.RECIPES.items()
     }
     monkeypatch.setattr(recipes, "RECIPES", short)
+    monkeypatch.setattr(plan, "LARGE_SIDE", 96)
     monkeypatch.setattr(distillation, "FAST", replace(distillation.FAST, steps=2, batch_size=4))
     monkeypatch.setattr(contrastive, "FAST", replace(contrastive.FAST, steps=2, batch_size=4))
     listen = lifecycle.listen
@@ -160,6 +162,13 @@ def test_make_targets_exist() -> None:
         for name in re.findall(r"^make (\w+)", page.read_text(), re.MULTILINE)
     }
     assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=place)
+def test_files_that_are_named_exist(page: Path) -> None:
+    named = re.findall(r"`([\w/]+/\w+\.py)[`:]", page.read_text(encoding="utf-8"))
+    there = [any((ROOT / top / name).is_file() for top in ("", "src/igd")) for name in named]
+    assert all(there), [name for name, found in zip(named, there, strict=True) if not found]
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=place)

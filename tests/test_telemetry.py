@@ -25,8 +25,8 @@ ENTRANCES = {
     ),
     "server": f"import igd.deploy.server.lifecycle, igd.inference.runtime; {STAY}",
     "benchmark": (
-        "import multiprocessing as m, igd.benchmark.grid; "
-        "p = m.get_context('spawn').Process("
+        "from igd.benchmark.grid import _context; "
+        "p = _context().Process("
         "target=exec, args=('import onnxruntime, time; time.sleep(12)',)); p.start(); p.join()"
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from igd.text import visible
 
@@ -22,6 +22,11 @@ class Progress:
     def finish(self) -> None: ...
 
     def say(self, message: str) -> None: ...
+
+    def preview(self, make: Callable[[], tuple[Any, list[str]]]) -> None:
+        """For whoever shows a first anomaly map: `make` gives a fitted state of a part of the
+        images, and the names of the others, the least usual first.
+        """
 
     def track(
         self,

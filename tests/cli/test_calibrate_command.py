@@ -129,8 +129,7 @@ def test_train_with_calibration_images(
     good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_images(tmp_path / "train", stripes(12))
-    command = ["train", str(folder), "-o", str(tmp_path / "new.igd"), "--pretrain", "scratch"]
-    few = ["--quiet", "--calibration-images", str(good)]
-    assert main([*command, *few]) == 0
+    command = ["train", str(folder), "-o", str(tmp_path / "new.igd"), "--quiet"]
+    assert main([*command, "--calibration-images", str(good)]) == 0
     assert f"images of {good}" in capsys.readouterr().out
     assert IGD.load(tmp_path / "new.igd").provenance_["images"] == 12

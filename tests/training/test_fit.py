@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import spotted, stripes
+from conftest import spotted, stripes, write_images
 
 from igd import IGD
 from igd.backbones.features import FrozenBackbone
@@ -217,3 +217,32 @@ def test_what_is_not_the_product_is_an_alarm() -> None:
         "flat": flat,
     }.items():
         assert detector.predict(image).is_anomalous, name
+
+
+def test_the_first_fold_can_be_looked_at_before_the_others(tmp_path: Path) -> None:
+    """Its model, of the images that it did not learn from, says what it was calibrated with."""
+    told: list[tuple[str, object]] = []
+
+    class Watching(Progress):
+        def advance(self, count: int = 1, **figures: float) -> None:
+            told.append(("advance", figures))
+
+        def start(self, total: int, doing: str, done: int = 0) -> None:
+            told.append((doing, total))
+
+        def preview(self, make) -> None:
+            told.append(("preview", make()))
+
+    files = sorted(write_images(tmp_path, IMAGES).iterdir())
+    whole = IGD().fit(files, progress=Watching())
+    steps = [step for step, _ in told]
+    assert steps.count("preview") == 1
+    assert steps[steps.index("cross-fitting") + 1] == "preview"  # no fold is counted before it
+    (state, names) = dict(told)["preview"]
+    assert set(names) < {str(each) for each in files}
+    first = IGD()
+    first.fitted_ = state
+    scores = [first.predict(name).score for name in names]
+    assert scores == sorted(scores, reverse=True)
+    assert np.allclose(scores, np.sort(state.calibration.scores)[::-1], atol=0.01)
+    assert np.array_equal(whole.calibration_.scores, IGD().fit(files).calibration_.scores)

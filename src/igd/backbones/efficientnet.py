@@ -53,10 +53,15 @@ class SameConv2d(nn.Conv2d):
     """
 
     def __init__(
-        self, inside: int, outside: int, kernel: int, stride: int = 1, groups: int = 1
+        self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1
     ) -> None:
         super().__init__(
-            inside, outside, kernel, stride, kernel // 2 if stride == 1 else 0, groups=groups
+            in_channels,
+            out_channels,
+            kernel,
+            stride,
+            kernel // 2 if stride == 1 else 0,
+            groups=groups,
         )
 
     def forward(self, feature: Tensor) -> Tensor:
@@ -75,13 +80,15 @@ class SameConv2d(nn.Conv2d):
 class Block(nn.Module):
     """Widen, convolve each channel by itself, narrow; with a shortcut where the shape stays."""
 
-    def __init__(self, inside: int, outside: int, kernel: int, stride: int, expansion: int) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel: int, stride: int, expansion: int
+    ) -> None:
         super().__init__()
-        wide = inside * expansion
-        self.expand = SameConv2d(inside, wide, 1) if expansion > 1 else None
+        wide = in_channels * expansion
+        self.expand = SameConv2d(in_channels, wide, 1) if expansion > 1 else None
         self.depthwise = SameConv2d(wide, wide, kernel, stride, groups=wide)
-        self.project = SameConv2d(wide, outside, 1)
-        self.shortcut = stride == 1 and inside == outside
+        self.project = SameConv2d(wide, out_channels, 1)
+        self.shortcut = stride == 1 and in_channels == out_channels
 
     def forward(self, feature: Tensor) -> Tensor:
         wide = feature if self.expand is None else F.relu6(self.expand(feature))
@@ -120,15 +127,19 @@ class EfficientNetLite(nn.Module):
 
 
 def _blocks(width: float, depth: float) -> Iterator[Block]:
-    inside = STEM
+    in_channels = STEM
     for number, stage in enumerate(STAGES):
-        outside = _rounded(stage.channels * width)
+        out_channels = _rounded(stage.channels * width)
         fixed = number in (0, len(STAGES) - 1)  # their depth does not grow
         for repeat in range(stage.repeats if fixed else math.ceil(stage.repeats * depth)):
             yield Block(
-                inside, outside, stage.kernel, stage.stride if repeat == 0 else 1, stage.expansion
+                in_channels,
+                out_channels,
+                stage.kernel,
+                stage.stride if repeat == 0 else 1,
+                stage.expansion,
             )
-            inside = outside
+            in_channels = out_channels
 
 
 def _rounded(channels: float) -> int:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -65,13 +66,25 @@ def run_grid(
         return _Grid(runs, start, store, jobs, ended, watch).carry_out(stop)
 
 
+def _context() -> ForkServerContext | SpawnContext:
+    """How processes are started. A forked PyTorch with threads may hang, and importing it anew
+    takes seconds: where there is such a thing, one process imports it and is forked before it has
+    any.
+    """
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["igd.benchmark.trial"])
+    return context
+
+
 class _Worker:
     """A process and the run it is working on."""
 
     def __init__(self, path: Path, threads: int, feature_cache: Path | None) -> None:
-        spawn = get_context("spawn")  # a forked PyTorch with threads may hang
-        self.connection, theirs = spawn.Pipe()
-        self.process = spawn.Process(
+        context = _context()
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(
             target=work, args=(path, threads, feature_cache, theirs), daemon=True
         )
         with _ignored_signals():

@@ -11,7 +11,7 @@ from igd.cli.common import progress_of
 from igd.cli.engine_flags import ray_cluster
 from igd.cli.predict_command import conclude
 from igd.cli.verdict_lines import made_from
-from igd.engines.scoring import score_shards
+from igd.engines.shard_scoring import score_shards
 from igd.engines.shards import MANIFEST, ScoredShard, ShardFolder
 from igd.errors import UserError
 from igd.inference.mismatch import check_mismatch, counted_lines

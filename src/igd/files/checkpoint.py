@@ -98,12 +98,12 @@ def stopped(saved: Checkpoint | None) -> Interrupted:
 def learner_tensors(
     name: str, network: nn.Module, moments: str, optimizer: torch.optim.Optimizer | None
 ) -> dict[str, Tensor]:
-    """A network and what its optimizer remembers as named tensors; of one that has learnt all, the
+    """A network and the state of its optimizer as named tensors; of one that has learnt all, the
     network.
     """
     tensors = {f"{name}.{key}": value.clone() for key, value in network.state_dict().items()}
-    for index, remembered in optimizer.state_dict()["state"].items() if optimizer else ():
-        tensors |= {f"{moments}.{index}.{key}": value.clone() for key, value in remembered.items()}
+    for index, state in optimizer.state_dict()["state"].items() if optimizer else ():
+        tensors |= {f"{moments}.{index}.{key}": value.clone() for key, value in state.items()}
     return tensors
 
 
@@ -116,12 +116,12 @@ def restore_learner(
 ) -> None:
     """The reverse of `learner_tensors`."""
     network.load_state_dict(under(f"{name}.", tensors))
-    remembered: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Tensor]] = {}
     for key, value in under(f"{moments}.", tensors).items():
         index, moment = key.split(".")
-        remembered.setdefault(int(index), {})[moment] = value
+        state.setdefault(int(index), {})[moment] = value
     optimizer.load_state_dict(
-        {"state": remembered, "param_groups": optimizer.state_dict()["param_groups"]}
+        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
     )
     for (
         weight,

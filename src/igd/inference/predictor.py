@@ -9,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from itertools import compress
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -17,18 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from igd.cpu import chained, in_parallel
+from igd.cpu import chained
 from igd.data.alignment import Pose
 from igd.data.geometry import Geometry, stack
-from igd.data.sources import PIXELS_HELD, as_source
+from igd.data.sources import as_source
 from igd.data.tiles import Tiling, check_tile_fits
 from igd.errors import DamagedModel, UserError
+from igd.inference.batches import BatchReader, DecodedImage
 from igd.inference.conformal import Calibration
 from igd.inference.mismatch import mismatches
 from igd.inference.tiled import PIXELS_AT_ONCE, TiledScores, score_in_tiles, tile_batches
 from igd.progress import Progress
-
-Batch = list[tuple[int, "DecodedImage | Exception | None"]]  # numbers of images, and what they are
 
 
 @dataclass(frozen=True)
@@ -54,17 +53,6 @@ class BatchScores(NamedTuple):
     score: NDArray[np.float32]  # (b,)
     map: NDArray[np.float32]  # (b, side, side)
     terms: dict[str, NDArray[np.float32]]  # (b,) each
-
-
-class DecodedImage(NamedTuple):
-    """An image on its way to the model."""
-
-    square: NDArray[np.uint8]  # its pixels at the model's size; all of them, where it reads tiles
-    size: tuple[int, int]  # width and height of the original
-    image: Image.Image | None  # the original, where it is to be kept
-    seconds: float = 0.0  # that decoding took
-    mismatches: tuple[str, ...] = ()
-    pose: Pose | None = None
 
 
 @dataclass
@@ -178,57 +166,15 @@ class Predictor(ABC):
         score depends on its batch.
         """
         self.check_ready()
-        source, timing = as_source(images), timing or Timing()
-        pixels = cache(source.pixels)
-
-        def read(number: int) -> DecodedImage | Exception:
-            started = time.perf_counter()
-            try:
-                decoded = self.decoded(source.names[number], source.read(number), keep_images)
-            except (
-                Exception
-            ) as error:  # raised in its turn, after what came before it was predicted
-                return error
-            return decoded._replace(seconds=time.perf_counter() - started)
-
-        def scored(batch: Batch) -> Iterator[Prediction | UserError]:
-            if all(number in skip for number, _ in batch):
-                return
-            read_now = [(n, read(n) if decoded is None else decoded) for n, decoded in batch]
-            named = [(source.names[n], _decoded_or_refused(decoded)) for n, decoded in read_now]
-            for (number, _), predicted in zip(batch, self.predicted(named, timing), strict=True):
-                if number not in skip:
-                    yield predicted
-
-        def batches() -> Iterator[Batch]:
-            pending, held = Batch(), 0
-            images_read = zip(
-                numbers,
-                in_parallel(
-                    lambda n: None if n in skip else read(n),
-                    numbers,
-                    lambda n: 0 if n in skip else pixels(n),
-                    PIXELS_HELD,
-                ),
-                strict=True,
-            )
-            tracked = (progress or Progress()).track(images_read, len(source), "scoring")
-            for number, decoded in tracked:
-                if isinstance(decoded, Exception) and not isinstance(decoded, UserError):
-                    yield pending
-                    raise decoded
-                pending.append((number, decoded))
-                if keep_images:
-                    size = decoded.size if isinstance(decoded, DecodedImage) else (0, 0)
-                    held += max(pixels(number), size[0] * size[1])
-                del decoded
-                if len(pending) == self.batch_ or held > PIXELS_HELD:
-                    yield pending
-                    pending, held = Batch(), 0
-            yield pending
-
-        numbers = range(len(source))
-        yield from chained(scored, batches(), self.at_once_)
+        source, spent = as_source(images), timing or Timing()
+        reader = BatchReader(self.decoded, source, self.batch_, keep_images, skip)
+        yield from chained(
+            lambda batch: compress(
+                self.predicted(reader.named(batch), spent), reader.wanted(batch)
+            ),
+            reader.batches(progress or Progress()),
+            self.at_once_,
+        )
 
     def predicted(
         self, images: Sequence[tuple[str, DecodedImage | UserError]], timing: Timing
@@ -244,18 +190,18 @@ class Predictor(ABC):
         scored: Iterator[Prediction] = iter(())
         if decoded:
             started = time.perf_counter()
-            scores = self._scores([image.square for _, image in decoded])
+            squares = [image.square for _, image in decoded]
+            scores: BatchScores | TiledScores
+            if self.tiling_:
+                (pixels,) = squares
+                scores = score_in_tiles(self.score_batch, pixels, self.tiling_, self.geometry_)
+            else:
+                scores = self.score_batch(stack(squares))
             in_model = time.perf_counter() - started
             timing.add(sum(image.seconds for _, image in decoded), in_model)
             scored = self._predictions(decoded, scores)
         for _, image in images:
             yield image if isinstance(image, UserError) else next(scored)
-
-    def _scores(self, images: list[NDArray[np.uint8]]) -> BatchScores | TiledScores:
-        if self.tiling_ is None:
-            return self.score_batch(stack(images))
-        (pixels,) = images
-        return score_in_tiles(self.score_batch, pixels, self.tiling_, self.geometry_)
 
     def _predictions(
         self, images: list[tuple[str, DecodedImage]], scores: BatchScores | TiledScores
@@ -321,12 +267,6 @@ class Predictor(ABC):
             mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_, pose),
             pose=pose,
         )
-
-
-def _decoded_or_refused(decoded: DecodedImage | Exception) -> DecodedImage | UserError:
-    if isinstance(decoded, DecodedImage | UserError):
-        return decoded
-    raise decoded
 
 
 def batch_size(side: int) -> int:

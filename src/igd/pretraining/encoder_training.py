@@ -36,8 +36,8 @@ def fit_encoder(
         restore_learner("learner", learner, "moments", optimizer, begun)
 
     def state() -> dict[str, Tensor]:
-        remembering = optimizer if done < steps else None  # what follows needs the encoder alone
-        learnt = learner_tensors("learner", learner, "moments", remembering)
+        kept = optimizer if done < steps else None  # what follows needs the encoder alone
+        learnt = learner_tensors("learner", learner, "moments", kept)
         return {"step": torch.tensor(done), "losses": losses, **learnt}
 
     progress.start(steps, doing, done)

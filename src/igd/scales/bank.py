@@ -68,12 +68,13 @@ class BankScale(FeatureScale):
         patches = unit_features([features.maps[n] for n in self.settings.maps])
         count, size, rows, columns = patches.shape
         white = (patches.permute(0, 2, 3, 1).reshape(-1, size) - self.mean) @ self.whitener
-        lengths = white.square().sum(dim=1, keepdim=True)
-        squared = lengths - 2 * white @ self.bank.T + self.bank.square().sum(dim=1)
+        # Without the patch's own length, which is the same to all of the bank: one pass less.
+        relative = torch.addmm(self.bank.square().sum(dim=1), white, self.bank.T, alpha=-2)
         if self.settings.nearest == 1:
-            nearest = squared.amin(dim=1)
+            nearest = relative.amin(dim=1)
         else:
-            nearest = squared.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
+            nearest = relative.topk(self.settings.nearest, dim=1, largest=False).values.mean(dim=1)
+        nearest = nearest + white.square().sum(dim=1)
         return [(nearest.clamp(min=0) / size).view(count, rows, columns)]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:

@@ -37,7 +37,7 @@ def log_map(
 def drawn_patches(
     maps: list[Tensor], most: int, rng: torch.Generator, region: RegionMask | None = None
 ) -> Tensor:
-    """Patches of all images, drawn by chance: (n, d)."""
+    """Patches of all images, drawn at random: (n, d)."""
     count, _, rows, columns = maps[0].shape
     inside = torch.arange(rows * columns) if region is None else region.positions(rows, columns)
     numbers = torch.randperm(count * len(inside), generator=rng)[:most]

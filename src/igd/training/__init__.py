@@ -2,11 +2,12 @@
 
 parameters   what a user may set, spelled once: constructor, flags and file header are made of it
 plan         which scales, which square, which backbone
+refusals     parameters without effect on what is built
 aim          which part of images is read, and where it usually lies
 read_images  images to learn from and to calibrate with, decoded and checked
-split        which images are learnt from, which are held out
-grouping     images of one patient or part stay together
+split        which images are learnt from, which are held out; groups stay together
 material     the images of a training, and what each is for
+learner      what scales learn from, and what other images say of them
 fit          the whole way, from a source of images to a fitted state
 distributed  one training in several processes
 extract      one pass of the frozen backbone over the training images
@@ -15,8 +16,6 @@ autoencoders training of the paper's models
 calibrate    what held-out normal images say: fusion, threshold, promise
 tile_learner learning from images in tiles
 calibrate_tiles  the promise about images that are read in tiles
-tile_material  which descriptors tiles have, what is learnt from them, what they promise
-examples     images that the model file keeps
 recalibrate  another threshold for a model that has learnt
 calibration_history  what the threshold was before
 diagnostics  a training that went wrong must not look like one that went well

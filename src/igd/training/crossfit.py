@@ -25,6 +25,8 @@ AT_ONCE = 16  # images measured together
 
 Distances = list[list[Tensor]]  # of each scale, of each of its parts, of all images
 Teach = Callable[[Sequence[FeatureScale], Features, int], None]
+# The scales of a fold, the numbers of its images and their distances.
+Watch = Callable[[list[FeatureScale], Tensor, Distances], None]
 
 
 def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
@@ -50,9 +52,10 @@ def cross_fit(
     progress: Progress,
     groups: Tensor | None = None,
     teach: Teach = learn,
+    on_first: Watch | None = None,
 ) -> Distances:
     """Distances of every image to what scales learnt from the images of the other folds. Images of
-    one group, by its number, are in one fold.
+    one group, by its number, are in one fold. `on_first` is told of the first fold.
     """
     count = features.images
     groups = torch.arange(count) if groups is None else groups
@@ -64,6 +67,8 @@ def cross_fit(
         scales = fresh()
         teach(scales, features[others], seed)
         measured.append(distances_of(scales, features[held_out]))
+        if on_first and len(measured) == 1:
+            on_first(scales, held_out, measured[0])
     back = torch.cat(folds).argsort()
     return [
         [torch.cat(folded)[back] for folded in zip(*parts, strict=True)]

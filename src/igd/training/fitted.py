@@ -11,6 +11,8 @@ from torch import Tensor
 
 from igd.backbones.features import Features, FrozenBackbone
 from igd.data.geometry import Geometry
+from igd.data.image_set import ImageSet
+from igd.data.tile_set import TileSet
 from igd.data.tiles import Tiling
 from igd.inference.conformal import Calibration
 from igd.method.objective import Objective
@@ -19,6 +21,8 @@ from igd.scales.base import Scale, ScaleOutput
 from igd.scales.fusion import Fusion
 from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import CalibrationRecord
+
+EXAMPLES = 8  # images that a model file keeps
 
 
 class Scored(NamedTuple):
@@ -102,3 +106,14 @@ class FittedState:
     def smallest_side(self) -> int:
         """Of an image in which the smallest window of some scale finds its place."""
         return min(scale.settings.smallest_side for scale in self.scales)
+
+
+def examples_of(images: ImageSet, numbers: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Some of these images at the model's size or, of those in tiles, a tile of each and its
+    place.
+    """
+    chosen = numbers[:EXAMPLES]
+    if not isinstance(images, TileSet):
+        return images.pixels[chosen], None
+    rows = chosen * images.each
+    return images.pixels[rows], images.places[rows]

@@ -21,12 +21,20 @@ from igd.errors import UserError
 from igd.inference.conformal import choose_rate
 from igd.inference.mismatch import record
 from igd.progress import Progress
-from igd.training.grouping import check_groups, described_groups, groups_of_images, unit_of
 from igd.training.parameters import Parameters
 from igd.training.plan import Plan
 from igd.training.read_images import read_calibration_images, read_training_images
 from igd.training.recalibrate import calibrated_with, described_calibration, promised_rate
-from igd.training.split import Split, bounded, split_images, split_separate
+from igd.training.split import (
+    Split,
+    bounded,
+    check_groups,
+    described_groups,
+    groups_of_images,
+    split_images,
+    split_separate,
+    unit_of,
+)
 from igd.version import __version__
 
 LEAST_KEPT = 2 / 3  # of the images, when odd ones are left out

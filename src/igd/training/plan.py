@@ -1,6 +1,4 @@
-"""What is built for whom: which scales on which square, through which backbone; and what of the
-parameters has no effect.
-"""
+"""What is built for whom: which scales on which square, through which backbone."""
 
 from __future__ import annotations
 
@@ -40,6 +38,7 @@ from igd.scales.recipes import (
 )
 from igd.training.aim import aimed, first_readable
 from igd.training.parameters import Parameters, check_seed
+from igd.training.refusals import refuse_with_tiles, refuse_without_effect
 from igd.training.resume import Controls
 
 # Images, at most, by scales on features: more teach little and take memory. Small ones take less of
@@ -47,18 +46,6 @@ from igd.training.resume import Controls
 LEARNT_FROM, LEARNT_FROM_SMALL = 600, 4000
 HELD_OUT = 0.2  # share of the images that calibrate a detector which is not cross-fitted
 FEWEST = 3  # images: two to train on, for a pair to interpolate between, and one to calibrate with
-TRAINED_BY = (
-    "objective",
-    "epochs",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "width",
-    "device",
-    "precision",
-)
-READ_BY_BACKBONE = ("backbone", "weights")
-OF_TILES = ("overlap", "tile_descriptors")
 SMALLEST_TILE = 96
 TILE_BYTES = 250_000_000  # of tiles that are learnt from, with their features
 BYTES_PER_PIXEL = 6.2  # of a tile: three channels, and its features in half precision
@@ -138,11 +125,11 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     asked = parameters.tile if parameters.image_size is None else parameters.image_size
     side = choose_side(asked, source)
     settings = choose_scales(parameters, recipe, side)
-    _refuse_without_effect(parameters, recipe, settings, side)
+    refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
     calibrated = combination == "calibrated"
     if tiling:
-        _refuse_with_tiles(parameters, settings, calibrated)
+        refuse_with_tiles(parameters, settings, calibrated)
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
     origin = choose_origin(parameters, recipe)
     most = most_learnt_from(side, tiling is not None)
@@ -252,59 +239,6 @@ def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
     return replace(
         settings, training=replace(settings.training, seed=parameters.seed, **own), width=width
     )
-
-
-def _refuse_without_effect(
-    parameters: Parameters, recipe: Recipe, settings: list[ScaleSettings], side: int
-) -> None:
-    """A parameter that changes nothing in what is built must not look as if it had been used."""
-    scales = ", ".join(each.name for each in settings)
-    trained = "global" if side <= SMALL_LIMIT else "global,local"
-    if not any(isinstance(each, AutoEncoderSettings) for each in settings):
-        _refuse(
-            parameters.changed(*TRAINED_BY),
-            f"images of {side} pixels are scored by {scales} here, which trains nothing; "
-            f"add a scale that is trained (--scales {trained}), or train from scratch "
-            "(--pretrain scratch)",
-        )
-    pretrain = parameters.pretrain or recipe.pretrain
-    if pretrain not in ("imagenet", "distill"):
-        _refuse(
-            parameters.changed(*READ_BY_BACKBONE),
-            f"the encoder comes from {pretrain} here; use ImageNet features (--pretrain imagenet "
-            f"or distill)",
-        )
-    if parameters.tile is None:
-        _refuse(parameters.changed(*OF_TILES), "images are not cut into tiles (--tile)")
-    if parameters.epochs is not None and parameters.steps is not None:
-        raise UserError("epochs and steps both say how long to train; give one of them")
-
-
-def _refuse_with_tiles(
-    parameters: Parameters, settings: list[ScaleSettings], calibrated: bool
-) -> None:
-    """What tiles can't be scored by, or has no effect on them."""
-    trained = [each.name for each in settings if isinstance(each, AutoEncoderSettings)]
-    if trained:
-        raise UserError(
-            f"tiles can't be scored by {', '.join(trained)}, trained on whole images; leave --tile "
-            f"out, or use --scales position,bank,whole,grain of the recipe fast, with tiles of "
-            f"more than {SMALL_LIMIT} pixels"
-        )
-    if not calibrated:
-        raise UserError("tiles have no plain sum; use --combination calibrated, or no --tile")
-    _refuse(parameters.changed("fit_to"), "tiles are squares already (--tile)")
-    _refuse(
-        parameters.changed("roi", "ignore", "align"),
-        "tiles cover all of an image, where it lies (--tile); leave one of the two out",
-    )
-
-
-def _refuse(changed: dict[str, Any], reason: str) -> None:
-    if changed:
-        named = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-        verb = "has" if len(changed) == 1 else "have"
-        raise UserError(f"{named} {verb} no effect: {reason}")
 
 
 def choose_origin(parameters: Parameters, recipe: Recipe) -> Origin | None:

@@ -31,12 +31,17 @@ from igd.training.calibrate import Model, calibrate, fit_fusion, name_odd_ones, 
 from igd.training.calibrate_tiles import calibrate_tiles, fit_tile_fusion, image_deviation
 from igd.training.calibration_history import record_of, with_former
 from igd.training.diagnostics import check_scores
-from igd.training.examples import examples_of
-from igd.training.fitted import FittedState
-from igd.training.grouping import described_groups, groups_of_images, unit_of
+from igd.training.fitted import FittedState, examples_of
 from igd.training.read_images import read_calibration_images
 from igd.training.resume import Controls
-from igd.training.split import Split, bounded, split_unlearnt
+from igd.training.split import (
+    Split,
+    bounded,
+    described_groups,
+    groups_of_images,
+    split_unlearnt,
+    unit_of,
+)
 from igd.training.tile_learner import TileReader, collected
 from igd.version import __version__
 

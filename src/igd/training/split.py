@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from igd.data.groups import group_numbers
+from igd.data.image_set import ImageSet
+from igd.data.sources import Source
 from igd.errors import UserError
 from igd.rng import generator
 from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
-from igd.training.plan import Plan
+from igd.training.plan import FEWEST, Plan
 
 FEWEST_TO_SPLIT = 8  # held-out images, or groups of them
 MOST_IN_TILES = 200  # images that calibrate, where each is scored in tiles, which takes seconds
@@ -126,3 +129,30 @@ def one_of_each(images: Tensor, groups: Tensor, seed: int) -> Tensor:
     shuffled = images[torch.randperm(len(images), generator=rng)]
     _, first = np.unique(groups[shuffled].numpy(), return_index=True)
     return shuffled[torch.from_numpy(first)]
+
+
+def groups_of_images(source: Source, images: ImageSet) -> Tensor:
+    """The number of each image's group, from 0."""
+    return torch.from_numpy(group_numbers(source.groups, images.numbers))
+
+
+def check_groups(source: Source, groups: Tensor) -> None:
+    """Refuse so few groups that none can be kept from training."""
+    count = int(groups.max()) + 1
+    if count < FEWEST:
+        raise UserError(
+            f"{source.described}: its {len(groups)} images are of {count} group(s), by "
+            f"{source.grouped_by}; {FEWEST} are needed, better 100"
+        )
+
+
+def unit_of(source: Source) -> str:
+    """What is counted where a rate is promised."""
+    return "images" if source.groups is None else "groups"
+
+
+def described_groups(source: Source) -> dict[str, Any]:
+    """How calibration images were grouped, for a model's provenance; no group's label is in it."""
+    if source.groups is None:
+        return {}
+    return {"grouped_by": source.grouped_by, "groups": len({*source.groups})}

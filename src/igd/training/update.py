@@ -34,15 +34,13 @@ from igd.training.calibrate import measured, name_odd_ones
 from igd.training.calibration_history import MOST_KEPT, record_of, with_former
 from igd.training.crossfit import Distances, cross_fit, distances_of, outputs_of
 from igd.training.diagnostics import check_scores
-from igd.training.examples import EXAMPLES
 from igd.training.extract import extract_features, features_of_images
-from igd.training.fitted import FittedState
-from igd.training.grouping import groups_of_images, unit_of
+from igd.training.fitted import EXAMPLES, FittedState
 from igd.training.plan import LEARNT_FROM
 from igd.training.read_images import read_calibration_images
 from igd.training.recalibrate import say_if_learnt_from
 from igd.training.resume import Controls
-from igd.training.split import one_of_each
+from igd.training.split import groups_of_images, one_of_each, unit_of
 from igd.version import __version__
 
 GROWN = 1.5  # times as many images as former calibration images were measured with

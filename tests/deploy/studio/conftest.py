@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from studio_browser import StudioPage
 
 from igd.deploy.server.lifecycle import make_server
 from igd.deploy.server.service import Service
@@ -90,3 +91,15 @@ def _served(workspace: Workspace, **settings: object) -> Iterator[str]:
 def serving_studio(workspace: Workspace) -> Callable[..., AbstractContextManager[str]]:
     """The address of a studio with all its threads."""
     return lambda **settings: _served(workspace, **settings)
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def page(downloads: Path) -> Iterator[StudioPage]:
+    opened = StudioPage(downloads)
+    yield opened
+    opened.browser.quit()

@@ -4,6 +4,7 @@ import csv
 import io
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from igd import IGD
 from igd.deploy.server.roles import Role, RoleToken, read_tokens
 from igd.deploy.studio.verdicts import Limits
 from igd.errors import UserError
+from igd.files import atomic
 
 
 def test_what_was_inspected_is_found_again(opened, good: bytes, bad: bytes) -> None:
@@ -111,6 +113,28 @@ def test_a_model_that_changes_on_disk_is_loaded_again(
     assert opened.client.delete("/v1/studio/models/parts").status_code == 200
     assert opened.client.get("/v1/studio/models").json()["models"] == []
     assert opened.client.post("/v1/models/parts/inspect", content=good).status_code == 404
+
+
+def test_nothing_is_lost_while_a_model_is_replaced(opened, workspace, good: bytes) -> None:
+    """Each answer is that of one of the two models, and all of them are in the history."""
+    place, other = workspace.models / "parts.igd", workspace.folder / "other.igd"
+    changed = IGD.load(place)
+    changed.max_false_alarms = 0.5
+    changed.save(other)
+    files = place.read_bytes(), other.read_bytes()
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(opened.inspect, good) for _ in range(20)]
+        turn = 0
+        while not all(each.done() for each in asked):
+            turn += 1
+            with atomic(place) as part:
+                part.write_bytes(files[turn % 2])
+            opened.studio.models.refresh()
+    place.write_bytes(files[0])
+    thresholds = {each.result()[0]["threshold"] for each in asked}
+    assert turn > 1
+    assert thresholds <= {IGD.load(path).threshold_ for path in (place, other)}
+    assert opened.client.get("/v1/verdicts").json()["total"] == 20
 
 
 def test_drift_is_known_again_after_a_restart(opening: Callable, good: bytes, bad: bytes) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from igd.inference.predictor import DecodedImage, Prediction, Predictor, Timing
+from igd.inference.batches import DecodedImage
+from igd.inference.predictor import Prediction, Predictor, Timing
 
 
 @dataclass(frozen=True, eq=False)

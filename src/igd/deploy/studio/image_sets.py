@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from igd.data.decoding import DICOM, FORMATS, UnreadableImage, decode_image, read_image
+from igd.data.decoding import DICOM, FORMATS, SUFFIXES, UnreadableImage, decode_image, read_image
 from igd.data.formats.folders import read_folder
 from igd.data.sample import NORMAL, Sample
 from igd.deploy.server.http_errors import RequestError
@@ -115,7 +115,9 @@ class ImageSets:
         try:
             image = decode_image(io.BytesIO(content), "it", self.max_pixels, FORMATS)
         except UnreadableImage as error:
-            return self._insert(set_id, row | {"reason": str(error).removeprefix("it: ")})
+            named_so = Path(row["name"]).suffix.lower() in SUFFIXES
+            reason = str(error).removeprefix("it: ") if named_so else "not an image"
+            return self._insert(set_id, row | {"reason": reason})
         row |= {
             "digest": hashlib.sha256(content).hexdigest(),
             "width": image.width,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
+from typing import Any
 
 from igd.deploy.studio.job_store import MOST_SAID, JobStore
 from igd.progress import Progress
@@ -30,6 +32,7 @@ class JobProgress(Progress):
     def __init__(self, store: JobStore, job: int) -> None:
         self.store, self.job = store, job
         self.said: list[str] = []
+        self.draw: Callable[[Any, list[str]], None] | None = None  # a first model's maps
         self.share = 0.0  # of the whole job; it never goes back
         self.began: tuple[float, float] | None = (
             None  # when the first step began, and at what share
@@ -53,6 +56,10 @@ class JobProgress(Progress):
     def say(self, message: str) -> None:
         self.said = [*self.said, message][-MOST_SAID:]
         self.store.advance(self.job, said=json.dumps(self.said))
+
+    def preview(self, make: Callable[[], tuple[Any, list[str]]]) -> None:
+        if self.draw:
+            self.draw(*make())
 
     def unsay(self, part: str) -> None:
         """Take back what has this in it: the page says it in its own words."""

@@ -138,6 +138,10 @@ class JobStore:
             for job in self.list()
         )
 
+    def forget_pictures(self, job: int) -> None:
+        with self.database.opened() as connection:
+            connection.execute("delete from job_pictures where job_id = ?", (job,))
+
     def keep_picture(self, job: int, **picture: Any) -> None:
         with self.database.opened() as connection:
             connection.execute(

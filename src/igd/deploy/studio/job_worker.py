@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ SHOWN = 24  # odd images with a map
 TYPICAL = 3  # others
 PATIENCE = 60.0  # seconds for a former process to let go of the model
 OF_ODD_IMAGES = "lie far above the rest and raise the threshold"  # of what is said of them
+FLAG = re.compile(r" \(--[\w-]+\)")  # of the command line, which whoever reads this does not use
 FIGURES = (
     "image_auroc",
     "average_precision",
@@ -93,6 +96,7 @@ def train(job: Job, stop: Callable[[], bool]) -> dict[str, Any]:
         fit_to="resize" if len(sizes) > 1 else None,
         roi=tuple(job.spec["roi"]) if "roi" in job.spec else None,
     )
+    job.progress.draw = partial(_draw_first_maps, job, dataset.samples)
     with _locked(job.target):
         detector.fit(
             dataset,
@@ -177,12 +181,25 @@ def _learnt(job: Job, detector: IGD) -> dict[str, Any]:
     }
 
 
+def _draw_first_maps(job: Job, samples: list[Sample], fitted: Any, names: list[str]) -> None:
+    """Of images that a first model did not learn from, those that it finds least usual."""
+    detector = IGD()
+    detector.fitted_ = fitted
+    by_name = {sample.identifier: sample for sample in samples}
+    _keep_maps(job, detector, [by_name[name] for name in names[:TYPICAL]], ())
+
+
 def _draw_maps(job: Job, detector: IGD, samples: list[Sample]) -> None:
     """Anomaly maps of the odd images and of some others."""
     odd = detector.provenance_["odd_images"][:SHOWN]
     by_name = {sample.identifier: sample for sample in samples}
     others = [sample for sample in samples if sample.identifier not in odd]
     chosen = [by_name[name] for name in odd] + others[:: max(1, len(others) // TYPICAL)][:TYPICAL]
+    job.store.forget_pictures(job.number)
+    _keep_maps(job, detector, chosen, odd)
+
+
+def _keep_maps(job: Job, detector: IGD, chosen: list[Sample], odd: Sequence[str]) -> None:
     numbers = job.sets.numbers(job.spec["set"])
     for prediction in detector.predictions(chosen, keep_images=True):
         if isinstance(prediction, Prediction):
@@ -282,7 +299,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Interrupted:
         return INTERRUPTED
     except UserError as error:
-        job.store.advance(job.number, error=str(error))
+        job.store.advance(job.number, error=FLAG.sub("", str(error)))
         return FAILED
 
 

@@ -11,7 +11,10 @@ from igd.deploy.studio.studio import Studio
 from igd.errors import UserError
 
 # With the server's own page.
-SHARED = ("page.css", "camera.js", "server.js", "token_dialog.js", "verdicts.js", "icon.svg")
+SHARED = (
+    *("page.css", "camera.js", "server.js", "token_dialog.js", "verdicts.js", "icon.svg"),
+    *("docs.html", "docs.css", "docs.js"),
+)
 PAGE = (
     "studio.html",
     "studio.css",

@@ -1,5 +1,10 @@
 // A picture from the camera, as a file like any other; or, where the page asks for it, one after another.
 
+// What is said here; a page may have words of its own.
+export const words = {
+  fault: (message) => `The camera can't be used (${message}).`,
+  name: (time) => `camera ${time}.png`,
+};
 const element = (id) => document.getElementById(id);
 
 export async function openCamera(take, takeLive) {
@@ -25,7 +30,7 @@ export async function openCamera(take, takeLive) {
     else dialog.onclose();
     element("shoot").disabled = false;
   } catch (error) {
-    element("camera-fault").textContent = `The camera can't be used (${error.message}).`;
+    element("camera-fault").textContent = words.fault(error.message);
   }
 }
 
@@ -47,5 +52,5 @@ async function shot(video) {
   canvas.height = video.videoHeight;
   canvas.getContext("2d").drawImage(video, 0, 0);
   const picture = await new Promise((ready) => canvas.toBlob(ready, "image/png"));
-  return new File([picture], `camera ${new Date().toLocaleTimeString()}.png`, { type: "image/png" });
+  return new File([picture], words.name(new Date().toLocaleTimeString()), { type: "image/png" });
 }

@@ -2,6 +2,12 @@
 
 const PATIENCE = 20; // times to send again while the server is busy
 const KEPT = "igd-token"; // in this tab alone, until it is closed
+// What is said here; a page may have words of its own.
+export const words = {
+  noAnswer: "The server did not answer. Is it still running?",
+  wrongToken: "This is not the right token.",
+  status: (code) => `the server says ${code}`,
+};
 let token = sessionStorage.getItem(KEPT) ?? "";
 let askForToken = async () => "";
 
@@ -31,11 +37,11 @@ export async function ask(path, options = {}, refusals = 0) {
   try {
     answer = await fetch(path, { ...options, headers: { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) } });
   } catch {
-    throw new Error("The server did not answer. Is it still running?");
+    throw new Error(words.noAnswer);
   }
   if (answer.ok) return answer;
   if (answer.status === 401) {
-    token = await askForToken(token ? "This is not the right token." : "");
+    token = await askForToken(token ? words.wrongToken : "");
     sessionStorage.setItem(KEPT, token);
     return ask(path, options, refusals);
   }
@@ -44,6 +50,6 @@ export async function ask(path, options = {}, refusals = 0) {
     await new Promise((resume) => setTimeout(resume, 1000 * seconds));
     return ask(path, options, refusals + 1);
   }
-  const detail = await answer.json().then((body) => body.detail, () => `the server says ${answer.status}`);
+  const detail = await answer.json().then((body) => body.detail, () => words.status(answer.status));
   throw new Error(detail);
 }

@@ -1,6 +1,6 @@
 // The history: verdicts by model, date and words, each with its picture and map.
 
-import { button, field, link, make } from "./elements.js";
+import { button, field, fill, link, make } from "./elements.js";
 import { saving } from "./job_view.js";
 import { realised } from "./model_view.js";
 import { mapped, picture } from "./pictures.js";
@@ -18,13 +18,18 @@ export async function historyView(about) {
   const more = button(texts.more, () => load(list.lastElementChild?.dataset.id));
   const chosen = models.find((model) => model.name === about.query.get("model"));
   const asked = askedOf(about.query);
+  const turnedOut = make("div");
+  const showRealised = (model) => model?.realised && fill(turnedOut, realised(model, about.role === "train"));
+  showRealised(chosen);
+  // What a person says of an image counts at once.
+  const onSaved = async () => chosen && showRealised(await (await ask(`v1/studio/models/${encodeURIComponent(chosen.name)}`)).json());
 
   const load = async (before) => {
     const query = new URLSearchParams(asked);
     if (before) query.set("before", before);
     const found = await (await ask(`v1/verdicts?${query}`)).json();
     total.textContent = found.total ? words.total(found.total) : words.none;
-    list.append(...found.verdicts.map((verdict) => row(about, verdict)));
+    list.append(...found.verdicts.map((verdict) => row(about, verdict, onSaved)));
     more.hidden = list.children.length >= found.total;
   };
   await load();
@@ -33,7 +38,7 @@ export async function historyView(about) {
     content: [
       make("h2", {}, words.title),
       filters(about.query, models, asked),
-      chosen?.realised ? realised(chosen) : null,
+      turnedOut,
       total,
       list,
       more,
@@ -92,7 +97,7 @@ function filters(query, models, asked) {
   );
 }
 
-function row(about, verdict) {
+function row(about, verdict, onSaved) {
   const path = `v1/verdicts/${verdict.id}`;
   return make(
     `article.entry.${kindOf(verdict.outcome)}`,
@@ -106,6 +111,6 @@ function row(about, verdict) {
       make("p.soft", {}, `${dated(verdict.time)}, ${verdict.model}, ${texts.pValue} ${verdict.p_value.toFixed(3)}`),
       verdict.note ? make("p.note-text", {}, verdict.note) : null,
     ),
-    truthButtons(about, verdict),
+    truthButtons(about, verdict, onSaved),
   );
 }

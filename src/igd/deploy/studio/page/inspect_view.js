@@ -164,7 +164,7 @@ class Bench {
     const list = document.getElementById("live-verdicts");
     const told = texts.outcome[result.outcome];
     list.hidden = false;
-    list.prepend(make(`li.${kindOf(result.outcome)}`, {}, make("span.sign", { "aria-hidden": "true" }, told.sign), `${told.word}, ${texts.pValue} ${result.p_value.toFixed(3)}`));
+    list.prepend(make(`li.${kindOf(result.outcome)}`, {}, make("span.sign", { "aria-hidden": "true" }, told.sign), `${told.word}, ${texts.pValue} ${result.p_value.toFixed(3)}`, result.id ? link(words.open, `#/verdicts/${result.id}`) : null));
     while (list.children.length > LIVE) list.lastElementChild.remove();
   }
 }

@@ -4,6 +4,7 @@ import { acting, announce, button, confirmed, fill, link, make } from "./element
 import { mapped, picture } from "./pictures.js";
 import { ask, send } from "./server.js";
 import { dated, percent, texts, timeLeft } from "./studio_texts.js";
+import { trainingAddress } from "./train_view.js";
 
 const words = texts.job;
 const EVERY = 700; // milliseconds between two looks
@@ -73,8 +74,8 @@ function drawState(panel, job, about, look) {
         may && active && !job.stop ? button(words.stop, post("stop")) : null,
         may && (job.state === "stopped" || job.state === "failed") ? make("button.main", { type: "button", onclick: post("resume") }, words.resume) : null,
         job.state === "done" && ["train", "calibrate"].includes(job.kind) ? link(words.inspect, `#/inspect/${encodeURIComponent(job.model)}`, "a.button.main") : null,
-        job.kind !== "compare" ? link(words.model, `#/models/${encodeURIComponent(job.model)}`, "a.button") : null,
-        may && job.kind === "train" ? link(words.images, `#/train/${job.spec.set}?model=${encodeURIComponent(job.model)}&without=${(job.spec.excluded ?? []).join(",")}`, "a.button") : null,
+        job.kind !== "compare" && (job.kind !== "train" || job.state === "done") ? link(words.model, `#/models/${encodeURIComponent(job.model)}`, "a.button") : null,
+        may && job.kind === "train" ? link(words.images, trainingAddress(job), "a.button") : null,
         may && job.state !== "running" ? make("button.quiet", { type: "button", onclick: remove }, words.remove) : null,
       ),
     );
@@ -94,7 +95,7 @@ function wordsOf(job) {
   if (job.kind === "train") return words.learnt(job.result);
   if (job.kind === "calibrate") return words.calibrated(job.result);
   if (job.kind === "export") return words.exported(job.result);
-  return job.result.in_words ?? job.result.summary?.join(" ") ?? "";
+  return (job.result.summary ?? [job.result.in_words]).map(words.sentence).join(" ");
 }
 
 function drawResult(job, about) {
@@ -106,7 +107,7 @@ function drawResult(job, about) {
     job.state === "done" && job.kind === "export" ? make("section.panel", {}, saving(words.download, `v1/studio/models/${encodeURIComponent(job.model)}/onnx`, `${job.model}.onnx`)) : null,
     job.state === "done" && job.kind === "compare" ? comparison(job) : null,
     odd.length ? oddPanel(job, odd, about) : null,
-    others.length ? make("section.panel", {}, make("h2", {}, words.firstMaps), make("p.soft", {}, words.firstMapsMeaning), make("div.grid.large", {}, others.map((each) => figure(job, each)))) : null,
+    others.length ? make("section.panel", {}, make("h2", {}, words.firstMaps), make("p.soft", {}, job.state === "done" ? words.firstMapsMeaning : words.earlyMapsMeaning), make("div.grid.large", {}, others.map((each) => figure(job, each)))) : null,
     skipped.length ? listPanel(words.skipped, skipped) : null,
     job.said?.length ? listPanel(words.said, job.said) : null,
   ].filter(Boolean);

@@ -6,10 +6,12 @@ import { saving } from "./job_view.js";
 import { histogram } from "./pictures.js";
 import { ask, send } from "./server.js";
 import { dated, megabytes, percent, texts } from "./studio_texts.js";
+import { trainingAddress } from "./train_view.js";
 import { ratesOf } from "./verdicts.js";
 
 const words = texts.model;
 const NAMED = 8; // odd images
+const REPORTS = 3; // the newest
 const ODD = /lie far above the rest and raise/; // what the command line says of them, with flags of its own
 
 export async function modelView(about, name) {
@@ -19,15 +21,17 @@ export async function modelView(about, name) {
   if (!model.info) {
     return { title: name, content: [make("section.panel", {}, make("h2", {}, name), make("p.fault", {}, texts.models.unreadable(model.fault)), may ? removal(path, name) : null)] };
   }
-  const jobs = may ? (await (await ask("v1/jobs")).json()).jobs : [];
-  const training = jobs.find((job) => job.kind === "train" && job.model === name && job.state === "done");
+  const jobs = (await (await ask("v1/jobs")).json()).jobs.filter((job) => job.model === name && job.state === "done");
+  const training = may ? jobs.find((job) => job.kind === "train") : null;
+  const setting = jobs.find((job) => job.kind === "train" || job.kind === "calibrate"); // what set the threshold
+  const reports = jobs.filter((job) => job.kind === "report").slice(0, REPORTS);
   return {
     title: name,
-    content: [overview(model, training), realised(model), files(about, model, path), may && model.can_change ? recalibration(about, model) : null, may ? removal(path, name) : null].filter(Boolean),
+    content: [overview(model, training, setting), realised(model, may), files(about, model, path, reports), may && model.can_change ? recalibration(about, model) : null, may ? removal(path, name) : null].filter(Boolean),
   };
 }
 
-function overview(model, training) {
+function overview(model, training, setting) {
   const { info } = model;
   return make(
     "section.panel",
@@ -44,16 +48,16 @@ function overview(model, training) {
       [words.file, `${megabytes(model.bytes)}, ${info.made_by}`],
     ]),
     make("figure", {}, histogram(info.histogram, info.threshold, words.histogram), make("figcaption.soft", {}, words.histogram)),
-    info.odd_images?.length ? make("p.caution", {}, `${texts.job.odd(info.odd_images.length)}: ${info.odd_images.slice(0, NAMED).join(", ")}`) : null,
+    info.odd_images?.length ? make("p.caution", {}, `${texts.job.odd(info.odd_images.length)}: ${info.odd_images.slice(0, NAMED).join(", ")} `, setting ? link(words.odd, `#/jobs/${setting.id}`) : null) : null,
     make("ul", {}, (info.warnings ?? []).filter((each) => !ODD.test(each)).map((each) => make("li", {}, each))),
     info.history?.length
       ? make("details", {}, make("summary", {}, `${words.history}: ${info.history.length}`), make("ul", {}, info.history.map((each) => make("li", {}, `${dated(each.made_at)}: ${percent(each.false_alarm_rate)}, ${each.source}`))))
       : null,
-    training ? link(words.again, `#/train/${training.spec.set}?model=${encodeURIComponent(model.name)}&without=${(training.spec.excluded ?? []).join(",")}`) : null,
+    training ? link(words.again, trainingAddress(training)) : null,
   );
 }
 
-export function realised({ realised: told }) {
+export function realised({ name, realised: told, can_change: changes }, may) {
   const shown = texts.realised;
   return make(
     "section.panel.realised",
@@ -69,10 +73,11 @@ export function realised({ realised: told }) {
       : null,
     told.open_alarms ? make("p.soft", {}, shown.open(told.open_alarms)) : null,
     told.too_many ? make("p.caution", {}, shown.tooMany) : null,
+    may && changes && told.false_alarms?.count ? link(shown.recalibrate, `#/models/${encodeURIComponent(name)}?to=recalibrate-name`, "a.button") : null,
   );
 }
 
-function files(about, model, path) {
+function files(about, model, path, reports) {
   const said = make("div");
   const make_onnx = acting(async () => {
     const job = await send("POST", "v1/jobs", { kind: "export", model: model.name });
@@ -88,6 +93,7 @@ function files(about, model, path) {
       {},
       model.can_change ? saving(words.igd, `${path}/igd`, `${model.name}.igd`) : null,
       model.exported ? saving(words.onnx, `${path}/onnx`, `${model.name}.onnx`) : may ? button(words.makeOnnx, make_onnx) : null,
+      reports.map((job) => saving(words.reports(dated(job.finished)), `v1/jobs/${job.id}/report`, `${model.name}-report.html`)),
       may ? link(words.report, `#/compare?model=${encodeURIComponent(model.name)}`, "a.button") : null,
     ),
     said,

@@ -24,7 +24,7 @@ function card(model) {
     known ? make("p", {}, words.promise(model)) : null,
     known && model.realised.false_alarms ? make("p.soft", {}, `${texts.realised.falseAlarms}: ${texts.realised.rate(model.realised.false_alarms)}`) : null,
     model.fault ? make("p.fault", {}, known ? words.replaced(model.fault) : words.unreadable(model.fault)) : null,
-    model.drift ? make("p.caution", {}, model.drift) : null,
+    model.drift ? make("p.caution", {}, model.drift) : known && model.realised.inspected ? make("p.soft", {}, words.noDrift(model.realised.inspected)) : null,
     make("p.soft", {}, megabytes(model.bytes)),
     make("div.row.start", {}, known ? link(words.inspect, `#/inspect/${encodeURIComponent(model.name)}`, "a.button.main") : null, link(texts.details, address, "a.button")),
   );

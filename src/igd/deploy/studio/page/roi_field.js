@@ -20,7 +20,7 @@ export class RoiField {
       make("p.soft", {}, words.meaning),
       this.frame,
       make("div.fields", {}, SIDES.map((side) => field(words[side], this.inputs[side]))),
-      button(words.clear, () => this.set(null)),
+      button(words.clear, () => (this.set(null), this.tell())),
     );
     this.frame.addEventListener("pointerdown", (event) => this.drag(event));
   }
@@ -34,6 +34,7 @@ export class RoiField {
     const photo = picture(`v1/sets/${setId}/images/${image.number}/thumbnail`, image.name);
     photo.draggable = false;
     fill(this.frame, photo, this.box);
+    this.draw();
   }
 
   get value() {
@@ -72,6 +73,15 @@ export class RoiField {
     };
     this.frame.setPointerCapture(down.pointerId);
     this.frame.addEventListener("pointermove", move);
-    this.frame.addEventListener("pointerup", () => this.frame.removeEventListener("pointermove", move), { once: true });
+    const up = () => {
+      this.frame.removeEventListener("pointermove", move);
+      this.tell();
+    };
+    this.frame.addEventListener("pointerup", up, { once: true });
+  }
+
+  // As an input does, of which nobody typed anything.
+  tell() {
+    this.element.dispatchEvent(new Event("change", { bubbles: true }));
   }
 }

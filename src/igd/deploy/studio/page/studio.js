@@ -1,13 +1,14 @@
 // The studio: which view is shown, by the address behind '#', so that every link survives a reload.
 
 import { compareView } from "./compare_view.js";
+import { words as cameraWords } from "./camera.js";
 import { announce, fault, fill, link, make } from "./elements.js";
 import { historyView } from "./history_view.js";
 import { inspectView } from "./inspect_view.js";
 import { jobView, jobsView } from "./job_view.js";
 import { modelView } from "./model_view.js";
 import { modelsView } from "./models_view.js";
-import { ask, onTokenNeeded } from "./server.js";
+import { ask, onTokenNeeded, words as serverWords } from "./server.js";
 import { texts } from "./studio_texts.js";
 import { askForToken } from "./token_dialog.js";
 import { trainView } from "./train_view.js";
@@ -32,8 +33,15 @@ const VIEWS = {
 const main = document.getElementById("main");
 let about = null;
 let leave = () => {};
+let place = null; // the view that is shown, without what it was asked
 let shown = 0; // counts views, so that one that comes late does not take another's place
 
+Object.assign(serverWords, texts.server);
+Object.assign(cameraWords, texts.camera);
+document.documentElement.lang = texts.language;
+const textOf = (key) => key.split(".").reduce((part, name) => part[name], texts);
+for (const node of document.querySelectorAll("[data-text]")) node.textContent = textOf(node.dataset.text);
+for (const node of document.querySelectorAll("[data-label]")) node.ariaLabel = textOf(node.dataset.label);
 onTokenNeeded(askForToken);
 window.addEventListener("hashchange", show);
 show();
@@ -44,6 +52,7 @@ async function show() {
   leave = () => {};
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/").map(decodeURIComponent);
+  const held = document.activeElement?.id; // a filter that was changed keeps the keyboard
   main.classList.add("loading");
   try {
     about ??= await (await ask("v1/studio")).json();
@@ -55,6 +64,10 @@ async function show() {
     document.title = `${title} – igd studio`;
     fill(main, ...content);
     announce(title);
+    if (place !== null && document.activeElement === document.body) (document.getElementById(held) ?? main).focus({ preventScroll: true });
+    if (place !== path) window.scrollTo(0, 0);
+    place = path;
+    document.getElementById(new URLSearchParams(query).get("to"))?.scrollIntoView();
   } catch (error) {
     if (turn === shown) fill(main, make("section.panel", {}, make("h2", {}, texts.failed), fault(error.message), link(texts.nav.models, "#/models")));
   }

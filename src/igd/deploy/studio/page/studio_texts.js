@@ -1,4 +1,4 @@
-// All that the studio says in English. To translate it, translate this file (and studio.html).
+// All that the page says in English. To translate it, translate this file.
 
 export const percent = (rate) => `${Number((100 * rate).toPrecision(2))} %`;
 const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
@@ -15,8 +15,31 @@ export function timeLeft(seconds) {
 }
 
 export const texts = {
+  language: "en",
   failed: "This did not work",
-  nav: { inspect: "Inspect", history: "History", models: "Models", train: "Train", jobs: "Jobs" },
+  docs: "For programs: the HTTP interface",
+  skip: "Skip to the content",
+  token: {
+    title: "This server asks for a token",
+    meaning: "Whoever started it can tell you. It is kept until this page is closed.",
+    name: "Token",
+    go: "Continue",
+  },
+  server: {
+    noAnswer: "The studio did not answer. Is it still running?",
+    wrongToken: "This is not the right token.",
+    status: (code) => `The studio says ${code}.`,
+  },
+  camera: {
+    title: "Camera",
+    close: "Close",
+    live: "One after another",
+    shoot: "Score this view",
+    last: "The last twelve verdicts",
+    fault: (message) => `The camera can't be used (${message}).`,
+    name: (time) => `camera ${time}.png`,
+  },
+  nav: { name: "Studio", inspect: "Inspect", history: "History", models: "Models", train: "Train", jobs: "Jobs" },
   role: { view: "You may look", inspect: "You may inspect", train: "" },
   notAllowed: (role) => `This needs a token of the role '${role}'. Ask whoever started the studio.`,
   cancel: "Cancel",
@@ -57,7 +80,7 @@ export const texts = {
     inspect: "Inspect",
     replaced: (fault) => `The file on the disk can't be read: ${fault}. The one before is still used.`,
     unreadable: (fault) => `Can't be read: ${fault}`,
-    changed: "Recalibrated",
+    noDrift: (number) => `No drift in ${images(number)}.`,
   },
   realised: {
     title: "How it turned out",
@@ -72,6 +95,7 @@ export const texts = {
     noGood: "no good image yet",
     promised: "Promised",
     open: (number) => `${count(number, "alarm")} ${number === 1 ? "has" : "have"} no verdict of a person yet and ${number === 1 ? "does" : "do"} not count.`,
+    recalibrate: "Recalibrate",
     tooMany: "There are more false alarms than promised. If camera, light or product changed, recalibrate with good images of today.",
   },
   model: {
@@ -95,6 +119,8 @@ export const texts = {
     fromDropped: "New images",
     start: "Recalibrate",
     again: "Train again with the same images",
+    odd: "Look at them",
+    reports: (time) => `Report of ${time}`,
     remove: "Delete this model",
     removeAsk: (name) => `Delete the model '${name}'?`,
     removeDetail: "Its files are deleted from the disk. Verdicts that it gave stay in the history.",
@@ -123,7 +149,7 @@ export const texts = {
     name: "Name of the model",
     nameHint: "letters, digits, - and _",
     rate: "Accepted false alarms",
-    rateMeaning: (rate, lowest, unit) => `At most ${percent(rate)} of good ${unit} raise an alarm. These images can promise ${percent(lowest)} at the lowest.`,
+    rateMeaning: (rate, lowest, grouped) => `At most ${percent(rate)} of good images${grouped ? " of new parts" : ""} raise an alarm. These images can promise ${percent(lowest)} at the lowest.`,
     rateLow: (lowest) => `That needs more images: these can promise ${percent(lowest)} at the lowest.`,
     groups: "Several photographs of one part?",
     groupChoices: [
@@ -161,7 +187,22 @@ export const texts = {
     state: { queued: "waiting", running: "running", stopped: "stopped", done: "done", failed: "failed" },
     ahead: (number) => (number ? `${count(number, "job")} before it.` : "Next."),
     starting: "starting",
-    step: (step, done, total) => `${step[0].toUpperCase()}${step.slice(1)}: ${done} of ${total}`,
+    // By how the studio's names of them begin; others are shown as they are.
+    steps: {
+      "reading images": "Reading images",
+      "extracting features": "Extracting features",
+      "cross-fitting": "Comparing each image with the others",
+      training: "Training",
+      measuring: "Measuring the model",
+      "scaling scores": "Scaling scores",
+      calibrating: "Setting the threshold",
+      scoring: "Scoring images",
+      "drawing maps": "Drawing maps",
+    },
+    step(step, done, total) {
+      const known = Object.entries(this.steps).find(([begins]) => step.startsWith(begins));
+      return `${known ? known[1] : step}: ${done} of ${total}`;
+    },
     stop: "Stop",
     stopping: "Stopping …",
     resume: "Go on",
@@ -182,10 +223,12 @@ export const texts = {
     calibrateWithout: (number) => `Recalibrate without ${number === 1 ? "it" : `these ${number}`}`,
     firstMaps: "First anomaly maps",
     firstMapsMeaning: "Of images that it learnt from, which should stay almost without colour.",
+    earlyMapsMeaning: "Of images that look the least usual so far, by a model that learnt from others. Colour shows where they deviate.",
     inspect: "Inspect with this model",
     model: "The model",
     images: "The images",
     report: "Download the report",
+    sentence: (text) => `${text[0].toUpperCase()}${text.slice(1)}.`,
     exported: (result) => `${megabytes(result.bytes)}; ${result.parity}`,
     download: "Download the .onnx file",
   },

@@ -19,15 +19,13 @@ export async function trainView(about, setId) {
   const preview = make("section.panel", { "aria-labelledby": "preview-name", hidden: true });
   const settings = make("section.panel", { "aria-labelledby": "settings-name", hidden: true });
   const form = settingsForm(about, state, settings);
-  for (const number of about.query.get("without")?.split(",") ?? []) state.excluded.add(Number(number));
-  if (about.query.get("model")) form.name.value = about.query.get("model");
+  for (const number of about.query.get("without")?.split(",").filter(Boolean) ?? []) state.excluded.add(Number(number));
+  form.recall(about.query);
 
   const refresh = async () => {
     if (!sender.setId) return;
     state.set = await (await ask(`v1/sets/${sender.setId}`)).json();
     draw();
-    // The address leads here again after a reload; what is shown stays.
-    history.replaceState(null, "", `#/train/${sender.setId}`);
   };
   const draw = () => {
     if (!state.set?.images.length) return;
@@ -35,6 +33,7 @@ export async function trainView(about, setId) {
     drawPreview(preview, state, draw);
     form.update();
   };
+  settings.addEventListener("change", () => form.remember());
   const chooser = about.has_data_root
     ? folderChooser(async (folder) => {
         const made = await send("POST", "v1/sets", { folder });
@@ -50,6 +49,13 @@ export async function trainView(about, setId) {
       settings,
     ],
   };
+}
+
+// Where a training begins with the images and the settings of another.
+export function trainingAddress({ model, spec }) {
+  const asked = { model, without: (spec.excluded ?? []).join(","), rate: spec.rate, groups: spec.group_by, roi: spec.roi?.join(",") };
+  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
+  return `#/train/${spec.set}?${query}`;
 }
 
 // Why an image is not learnt from, or nothing.
@@ -81,7 +87,7 @@ function drawPreview(panel, state, draw) {
           make("ul", {}, out.map((image) => make("li", {}, make("strong", {}, image.name), `: ${reasonOf(image, state)}`))),
         )
       : null,
-    make("div.grid", {}, shown.map((image) => tile(image, state, draw))),
+    make("div.grid.choice", {}, shown.map((image) => tile(image, state, draw))),
     images.length > shown.length ? button(words.showAll(images.length), () => ((state.all = true), draw())) : null,
   );
   if (focused) panel.querySelector(`.tile[data-number="${focused}"]`)?.focus();
@@ -112,7 +118,7 @@ function tile(image, state, draw) {
       },
     },
     photo,
-    make("span.tile-name", {}, image.name),
+    make("span.tile-name", {}, image.name.split("/").at(-1)),
   );
 }
 
@@ -140,10 +146,30 @@ function settingsForm(about, state, panel) {
     const wanted = rates.includes(chosen) ? chosen : rates.find((each) => each >= Math.max(0.05, lowest)) ?? rates.at(-1);
     fill(rate, ...rates.map((each) => make("option", { value: String(each) }, percent(each))));
     rate.value = String(wanted);
-    meaning.textContent = words.rateMeaning(wanted, lowest, groupBy() ? "images of new parts" : "images");
+    meaning.textContent = words.rateMeaning(wanted, lowest, Boolean(groupBy()));
+    remember();
+  };
+  // All that was chosen is in the address, which leads here again after a reload.
+  const remember = () => {
+    if (!state.set || !panel.isConnected) return;
+    const job = { model: name.value, spec: { set: state.set.id, excluded: [...state.excluded], rate: chosen, group_by: groupBy(), roi: roi.value } };
+    history.replaceState(null, "", trainingAddress(job));
+  };
+  const recall = (query) => {
+    if (query.get("model")) name.value = query.get("model");
+    if (Number(query.get("rate"))) chosen = Number(query.get("rate"));
+    const wanted = query.get("groups") ?? "";
+    groups.value = words.groupChoices.some(([value]) => value === wanted) ? wanted : "own";
+    if (groups.value === "own") pattern.value = wanted;
+    const box = query.get("roi")?.split(",").map(Number) ?? [];
+    if (box.length === 4 && box.every(Number.isFinite)) {
+      roi.set(box);
+      roi.element.open = true;
+    }
   };
   rate.addEventListener("change", () => ((chosen = Number(rate.value)), update()));
-  for (const control of [groups, pattern]) control.addEventListener("input", update);
+  groups.addEventListener("change", update);
+  pattern.addEventListener("input", update);
 
   const start = acting(async () => {
     const excluded = state.set.images.filter((image) => !image.reason && reasonOf(image, state)).map((image) => image.number);
@@ -171,7 +197,7 @@ function settingsForm(about, state, panel) {
     said,
     make("div.row", {}, make("button.main", { type: "button", id: "start-training", onclick: start }, words.start), make("button.quiet", { type: "button", onclick: remove }, words.remove)),
   );
-  return { update, name };
+  return { update, recall, remember };
 }
 
 // How many parts a pattern finds in the names, shown with examples; without one every image is one.
