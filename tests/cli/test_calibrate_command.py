@@ -118,7 +118,11 @@ def test_rows_of_two_rates_are_not_mixed(
     command = ["predict", str(model), str(good), "--out", str(tmp_path / "out"), "--quiet"]
     assert main([*command, "--max-false-alarms", "0.2"]) == 0
     assert main([*command, "--resume"]) == 2
-    assert "another model or other flags" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "another model or other flags (max false alarms: 0.2, now 0.05)" in told
+    assert main(["calibrate", str(model), "--max-false-alarms", "0.2"]) == 0
+    assert main([*command, "--resume"]) == 2
+    assert "another one, or was calibrated or updated since" in capsys.readouterr().err
 
 
 def test_train_with_calibration_images(

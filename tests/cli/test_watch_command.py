@@ -100,7 +100,9 @@ def test_a_camera_is_watched_at_a_rate_and_drift_is_said(
     assert "40 of 40 images are in colour" in told.err
     assert (tmp_path / "out" / f"{rows[0]['path']}.png").exists()
     assert main([*command, "--once"]) == 2  # rows of another rate
-    assert "another model or other flags" in capsys.readouterr().err
+    assert "another model or other flags (max false alarms: 0.2, now 0.05)" in (
+        capsys.readouterr().err
+    )
 
 
 def test_drift_adds_up_over_calls(

@@ -158,5 +158,5 @@ def check_one_size(images: ImageSet, source: Source) -> None:
             f"{source.described}: images of {len(sizes)} different sizes ({count} are "
             f"{usual[0]}x{usual[1]}, but {example} is "
             f"{other[0]}x{other[1]}); if that is right, say how they become one size: resize, "
-            f"crop or letterbox (--fit)"
+            f"crop or letterbox (--fit; in Python, fit_to)"
         )

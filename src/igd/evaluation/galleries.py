@@ -14,9 +14,10 @@ from PIL import Image
 from igd.data.alignment import Pose
 from igd.data.sample import Sample, UnusableMask
 from igd.evaluation.evaluate import ScoredSample
-from igd.evaluation.overlay import Mask, coloured_map, overlay, with_truth
+from igd.evaluation.overlay import coloured_map, overlay, with_truth
 from igd.evaluation.page import THUMBNAIL, data_uri
 from igd.inference.predictor import Prediction, Predictor
+from igd.inference.regions import Mask, outlined
 
 SHOWN = 6  # images of a kind at most
 LEAST = 2  # of a kind, where there are so many kinds that not all can have more
@@ -145,7 +146,9 @@ def _card(detector: Predictor, predicted: ScoredSample, number: int) -> dict[str
         "verdict": verdicts[predicted.sample.label][predicted.is_anomalous],
         "is_right": predicted.is_anomalous == predicted.sample.label,
         "is_elsewhere": mask is not None
-        and is_elsewhere(prediction.map > detector.pixel_threshold_, mask),
+        and is_elsewhere(
+            outlined(prediction.map, detector.background_level_, detector.pixel_threshold_), mask
+        ),
         "has_truth": mask is not None,
         "panels": [(name, data_uri(picture)) for name, picture in pictures],
     }
@@ -176,9 +179,9 @@ def _enlarged(pose: Pose | None, factor: int) -> Pose | None:
     return pose and Pose(pose.x * factor, pose.y * factor, pose.angle)
 
 
-def is_elsewhere(outlined: Mask, truth: Mask) -> bool:
+def is_elsewhere(marked: Mask, truth: Mask) -> bool:
     """Whether something is outlined, but nothing of the defect: an alarm may have another cause."""
-    return bool(outlined.any()) and not (outlined & truth).any()
+    return bool(marked.any()) and not (marked & truth).any()
 
 
 def _mask(sample: Sample, image: Image.Image) -> Mask | None:

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from igd.inference.regions import Mask, outlined
+
 AT_THRESHOLD, AT_MOST = 0.2, 0.6  # opacity
 FULL = 0.75  # share of the way from the threshold to 1 at which colour is strongest
 YELLOW, RED = (255, 220, 0), (255, 0, 0)  # at the threshold, and where colour is strongest
-OUTLINE = (178, 24, 24)  # of what lies above the threshold
+OUTLINE = (178, 24, 24)  # of areas that reach above the threshold
 CASING, OF_CASING = (255, 240, 200), 0.6  # beside the outline, and its opacity: for dark images
 TRUTH = ((150, 210, 255), (0, 60, 180))  # by turns along the border of a ground-truth mask
 DASH = 4  # line widths
@@ -20,7 +22,6 @@ BAND = 256
 BESIDE, OF_BESIDE = (128, 128, 128), 0.6  # over what is outside of the region of interest
 
 Map = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 
 def overlay(
@@ -31,11 +32,12 @@ def overlay(
     outside: Mask | None = None,
 ) -> Image.Image:
     """The image with its anomalous regions coloured: nothing up to what is usual on normal images,
-    then faint yellow; an outline at the pixel threshold, which few normal images reach anywhere,
-    and within it from yellow to red. What is outside of the region of interest is greyed.
+    then faint yellow; from the pixel threshold on, which few normal images reach anywhere, from
+    yellow to red, with an outline at half the height of each such area. What is outside of the
+    region of interest is greyed.
     """
     pixels = np.array(image.convert("RGB"))
-    lines, casing = _contour(anomaly_map > threshold)
+    lines, casing = _contour(outlined(anomaly_map, usual, threshold))
     for upper in range(0, len(pixels), BAND):
         rows = slice(upper, upper + BAND)
         colour, opacity = _paint(
@@ -60,7 +62,7 @@ def coloured_map(
     pixels = (255 * (1 - below) + _colour(above) * below).round().astype(np.uint8)
     if outside is not None:
         pixels[outside] = BESIDE
-    pixels[outline(anomaly_map > threshold)] = OUTLINE
+    pixels[outline(outlined(anomaly_map, usual, threshold))] = OUTLINE
     return Image.fromarray(pixels)
 
 
@@ -82,7 +84,7 @@ def layer(
     """The colours of `overlay` alone, transparent where nothing is coloured: to be laid over the
     image.
     """
-    contour = _contour(anomaly_map > threshold)
+    contour = _contour(outlined(anomaly_map, usual, threshold))
     colour, opacity = _paint(anomaly_map, *contour, usual, threshold, outside)
     return Image.fromarray(np.concatenate([colour, 255 * opacity], axis=2).round().astype(np.uint8))
 

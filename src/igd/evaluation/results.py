@@ -199,11 +199,22 @@ def check_origin(folder: Path, origin: dict[str, Any], resumed: bool) -> None:
             before = None
         if before != origin:
             raise UserError(
-                f"{folder}: its scores come from another model or other flags; choose another "
-                f"folder, or delete it"
+                f"{folder}: its scores come from another model or other flags"
+                f"{_difference(before, origin)}; choose another folder, or delete it"
             )
         return
     write_text(path, json.dumps(origin))
+
+
+def _difference(before: Any, origin: dict[str, Any]) -> str:
+    """Which of them it is, as far as it is known."""
+    if not isinstance(before, dict):
+        return ""
+    if before.get("model") != origin.get("model"):
+        return " (the model file is another one, or was calibrated or updated since)"
+    changed = [name for name in origin if before.get(name) != origin[name]]
+    told = [f"{name.replace('_', ' ')}: {before.get(name)}, now {origin[name]}" for name in changed]
+    return f" ({'; '.join(told)})"
 
 
 class Table:

@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from igd.inference.conformal import p_values
 
 MOST = 20  # regions of one image; more are noise
+ALMOST_ONE = 1 - 1e-6  # the highest value whose odds are a number
+
+Map = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 
 class Region(NamedTuple):
@@ -33,24 +37,44 @@ class Runs(NamedTuple):
     end: NDArray[np.intp]  # one past the last
 
 
-def regions(anomaly_map: NDArray[np.float32], threshold: float, most: int = MOST) -> list[Region]:
+def outlined(anomaly_map: Map, usual: float, threshold: float) -> Mask:
+    """The pixels of a map (h, w) that make up its deviating areas, each down to half its height.
+
+    A small defect lights up the map for some way around it, the farther the stronger it is: what
+    lies above the threshold, which only says that something is there, is then several times its
+    size. So each area above the threshold is cut at half the way from what is usual to its own
+    peak. Where that is below the threshold, the area grows to it instead, unless a stronger one is
+    next to it. Heights are roots of odds, v / (1 - v): values crowd below 1, and by the odds
+    themselves one strong pixel would stand for the whole area.
+    """
+    if not (anomaly_map > threshold).any():
+        return np.zeros(anomaly_map.shape, dtype=np.bool_)
+    height, limit = _height(anomaly_map), _height(np.float32(threshold))
+    base = np.minimum(_height(np.float32(usual)), limit)
+    own = _peak_around(height, anomaly_map > threshold)
+    wide = _peak_around(height, height > (base + limit) / 2)
+    grows = (wide > limit) & ((base + wide) / 2 < limit)
+    level = (base + np.where(grows, wide, own)) / 2
+    marked: Mask = (grows | (own > 0)) & (height > level)
+    return marked
+
+
+def regions(anomaly_map: Map, threshold: float, most: int = MOST) -> list[Region]:
     """Areas of a map (h, w) above the threshold, the largest first; pixels touch by their sides,
     not their corners.
     """
     runs = _runs(anomaly_map > threshold)
     if not len(runs.row):
         return []
-    _, label = np.unique(_joined(runs, anomaly_map.shape[1]), return_inverse=True)
-    count = int(label.max()) + 1
+    label, peak = _labelled(anomaly_map, runs)
+    count = len(peak)
     left, upper = (np.full(count, np.iinfo(np.intp).max) for _ in range(2))
     right, lower, area = (np.zeros(count, dtype=np.intp) for _ in range(3))
-    peak = np.zeros(count, dtype=np.float32)
     np.minimum.at(left, label, runs.start)
     np.maximum.at(right, label, runs.end)
     np.minimum.at(upper, label, runs.row)
     np.maximum.at(lower, label, runs.row + 1)
     np.add.at(area, label, runs.end - runs.start)
-    np.maximum.at(peak, label, _peaks(anomaly_map, runs))
     largest = np.argsort(-area, kind="stable")[:most]
     boxes = np.stack([left, upper, right - left, lower - upper, area], axis=1)[largest].tolist()
     return [
@@ -59,9 +83,7 @@ def regions(anomaly_map: NDArray[np.float32], threshold: float, most: int = MOST
     ]
 
 
-def rare_regions(
-    anomaly_map: NDArray[np.float32], limit: float, peaks: ArrayLike
-) -> list[dict[str, Any]]:
+def rare_regions(anomaly_map: Map, limit: float, peaks: ArrayLike) -> list[dict[str, Any]]:
     """Regions above the limit as results hold them: box, area, peak, and the share of normal images
     whose maps reach such a peak anywhere, by the peaks of the calibration images.
     """
@@ -73,7 +95,29 @@ def rare_regions(
     ]
 
 
-def _runs(mask: NDArray[np.bool_]) -> Runs:
+def _height(values: NDArray[np.float32] | np.float32) -> NDArray[np.float32]:
+    inside = np.clip(values, 0, np.float32(ALMOST_ONE))
+    root: NDArray[np.float32] = np.sqrt(inside / (1 - inside))
+    return root
+
+
+def _peak_around(height: Map, mask: Mask) -> Map:
+    """For each marked pixel, the highest value of its area; 0 elsewhere."""
+    runs, highest = _runs(mask), np.zeros_like(height)
+    label, peak = _labelled(height, runs)
+    highest[mask] = np.repeat(peak[label], runs.end - runs.start)  # both in reading order
+    return highest
+
+
+def _labelled(anomaly_map: Map, runs: Runs) -> tuple[NDArray[np.intp], Map]:
+    """The number of the area of each run, and the highest value of each area."""
+    _, label = np.unique(_joined(runs, anomaly_map.shape[1]), return_inverse=True)
+    peak = np.zeros(int(label.max()) + 1, dtype=np.float32)
+    np.maximum.at(peak, label, _peaks(anomaly_map, runs))
+    return label, peak
+
+
+def _runs(mask: Mask) -> Runs:
     padded = np.pad(mask, ((0, 0), (1, 1))).astype(np.int8)
     change = np.diff(padded, axis=1)
     row, start = np.nonzero(change == 1)
@@ -106,7 +150,7 @@ def _joined(runs: Runs, width: int) -> NDArray[np.intp]:
     return np.array([find(run) for run in range(len(root))], dtype=np.intp)
 
 
-def _peaks(anomaly_map: NDArray[np.float32], runs: Runs) -> NDArray[np.float32]:
+def _peaks(anomaly_map: Map, runs: Runs) -> Map:
     """The highest value in each run."""
     flat = np.append(anomaly_map.ravel(), np.float32(0))  # so that a run may end where the map does
     bounds = np.stack(
