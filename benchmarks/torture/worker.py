@@ -85,9 +85,9 @@ def main() -> None:
     import torch
     import torch.onnx
 
-    from igd.files import checkpoint
+    from igd.files import checkpoint_file
 
-    checkpoint.SECONDS = CHECKPOINT_SECONDS
+    checkpoint_file.SECONDS = CHECKPOINT_SECONDS
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -32,7 +32,7 @@ import os, signal, sys, warnings
 import numpy as np, torch
 from safetensors.torch import save_file
 from igd import IGD
-from igd.files import checkpoint
+from igd.files import checkpoint_file
 from igd.training import autoencoders
 from igd.training.distributed import is_launched, make_fabric
 
@@ -40,7 +40,7 @@ images, target, how = sys.argv[1:]
 torch.set_default_dtype(torch.float64)
 warnings.simplefilter("ignore")
 fabric = make_fabric("cpu", "64-true") if is_launched() else None
-checkpoint.SECONDS = 0.0  # one after every step
+checkpoint_file.SECONDS = 0.0  # one after every step
 agreed, steps = autoencoders.any_of, 0
 
 def dying(fabric, wish):
