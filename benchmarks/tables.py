@@ -38,6 +38,9 @@ Runs that say only 'igd 0.1.0' are from before a run carried a digest of the cod
 The default above 64 pixels has changed since: *field* below is today's (`position`, `bank`,
 `whole`). What is called *Gaussian per position* alone, and the tables of scoring, exported models,
 growth, audit, small and contaminated MVTec sets, are of the scale `pixel`, the default before 0.2.
+So has the default up to 64 pixels: *Gaussian of embeddings* below is today's. What is called *igd,
+fast, imagenet* on MNIST, Fashion MNIST and CIFAR-10 was the default then, and its commands want
+`--scales global` today.
 """
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"

@@ -19,8 +19,8 @@ from igd.benchmark.suites import ABLATION, CONTAMINATED, FULL, SMALL, STANDARD, 
 # Our names for the paper's:
 PAPER_PRETRAIN = {"contrastive": "ssl", "distill": "imagenet", "distillation": "imagenet"}
 FROZEN = (
-    "closed forms of frozen features, relatives of PaDiM (Defard et al., 2021) and, where there is "
-    "a bank, of PatchCore (Roth et al., 2022)"
+    "closed forms of frozen features: of positions a relative of PaDiM (Defard et al., 2021), of "
+    "embeddings as Rippel et al. (2021), a bank as PatchCore (Roth et al., 2022)"
 )
 UNTRAINED_NOTES = {
     "all": f"{FROZEN}; nothing is trained with the paper's objective",
