@@ -123,7 +123,9 @@ def picture(side: int, seed: int) -> bytes:
 
 
 @contextmanager
-def serving(model: Path, timeout: float = 120) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    model: Path, timeout: float = 120, env: dict[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server in a process of its own, ended afterwards and, should that fail, after `LONGEST`
     seconds.
     """
@@ -140,7 +142,7 @@ def serving(model: Path, timeout: float = 120) -> Iterator[tuple[str, subprocess
         str(timeout),
     ]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env
     )
     guard = threading.Timer(LONGEST, process.kill)
     guard.start()
