@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from conditions import conditions
+from meter import Cost, Meter
 from PIL import Image
 from serving import make_model, picture
 
@@ -36,24 +37,6 @@ from igd.evaluation.results import as_row
 from igd.inference.predictor import Predictor
 
 SIDE = 256
-
-
-class Cost(NamedTuple):
-    """What an image took, in seconds."""
-
-    wall: float
-    cores: float  # summed over cores and processes, Ray's own among them
-
-
-class Meter:
-    """From its making on: the wall time, and the cores' time of this process and those below it."""
-
-    def __init__(self) -> None:
-        self.started, self.worked = time.perf_counter(), _cores_time(os.getpid())
-
-    def cost(self, images: int) -> Cost:
-        wall, worked = time.perf_counter(), _cores_time(os.getpid())
-        return Cost((wall - self.started) / images, (worked - self.worked) / images)
 
 
 def main() -> None:
@@ -194,23 +177,6 @@ def _on_ray(
     if meter is None or not counted:
         raise SystemExit(f"{len(seen)} of {workers} workers had images; give more --images")
     return meter.cost(counted), meter.started
-
-
-def _cores_time(process: int) -> float:
-    """Seconds that cores spent on a process and all below it, ended ones among them."""
-    parents, times = dict[int, int](), dict[int, float]()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            number, _, rest = path.read_text().partition(" (")
-        except OSError:  # ended meanwhile
-            continue
-        fields = rest.rpartition(") ")[2].split()
-        parents[int(number)] = int(fields[1])
-        times[int(number)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    below = {process}
-    while further := {child for child, parent in parents.items() if parent in below} - below:
-        below |= further
-    return sum(times.get(each, 0.0) for each in below)
 
 
 def _memory(process: int) -> float:
