@@ -164,19 +164,20 @@ def _on_ray(
     size, seen, counted = predictor.batch_, set[str](), 0
     cut = range(0, len(names), size)
     shards = [Shard(n, names[each : each + size]) for n, each in enumerate(cut)]
-    meter = None
+    meter, cost = None, None
     for scored in score_shards(model, predictor.false_alarm_rate_, shards, workers):
         seen.add(scored.worker)
         if meter is not None:
             counted += len(scored.rows)
+            cost = meter.cost(counted)  # while the workers live
         elif len(seen) == workers:
-            meter = Meter()
+            meter = Meter(below=True)
         process = int(scored.worker.rpartition(":")[2])
         if Path(f"/proc/{process}").exists():
             memory["a worker of Ray"] = max(memory.get("a worker of Ray", 0), _memory(process))
-    if meter is None or not counted:
+    if meter is None or cost is None:
         raise SystemExit(f"{len(seen)} of {workers} workers had images; give more --images")
-    return meter.cost(counted), meter.started
+    return cost, meter.started
 
 
 def _memory(process: int) -> float:

@@ -5,7 +5,7 @@ figures are medians of the rounds, and ratios in the same run. Run it on a busy 
 idle one: the file says how much else there was to do. Ends by itself.
 
 python benchmarks/waiting.py -o docs/results/waiting.json
-python benchmarks/waiting.py --rounds 3
+python benchmarks/waiting.py --rounds 1
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("-o", "--output", type=Path, help="write the figures as JSON")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -94,13 +94,12 @@ def measured(rounds: int) -> dict[str, Any]:
                 f"serve {REQUESTS} images, 1 client": lambda policy: served(policy, 1),
                 f"serve {REQUESTS} images, 8 clients": lambda policy: served(policy, 8),
             }
-            for turn in range(rounds + 1):
+            for turn in range(rounds):
                 for name, way in ways.items():
                     for policy in sorted(POLICIES, reverse=bool(turn % 2)):
                         taken = way(policy)
                         print(f"{turn} {name}, {policy}: {taken:.2f} s", file=sys.stderr)
-                        if turn:  # the first warms up
-                            seconds.setdefault(name, {}).setdefault(policy, []).append(taken)
+                        seconds.setdefault(name, {}).setdefault(policy, []).append(taken)
                 load.append(round(os.getloadavg()[0], 1))
         for worker in workers.values():
             worker.communicate()
