@@ -334,8 +334,6 @@ def served_table(result: dict[str, Any]) -> str:
         [
             f"model alone, {row['batch']} at a time",
             f"{row['images_per_second']:.0f}",
-            "",
-            f"{row['core_ms']:.0f}",
             f"{row['ms']:.0f}",
             "",
             "",
@@ -343,34 +341,15 @@ def served_table(result: dict[str, Any]) -> str:
         for row in result["model_alone"]
     ]
     for row in result["served"]:
-        cells = (
-            f"{row['images_per_second']:.0f}",
-            f"{row['of_the_model_alone']:.0%}",
-            f"{row['core_ms']:.0f}",
-            f"{row['p50_ms']:.0f}",
-            f"{row['p99_ms']:.0f}",
-            row["refused"],
+        times = (f"{row['p50_ms']:.0f}", f"{row['p99_ms']:.0f}", row["refused"])
+        rows.append(
+            [f"served, {row['clients']} clients at once", f"{row['images_per_second']:.0f}", *times]
         )
-        rows.append([f"served, {row['clients']} clients at once", *cells])
     readings = ", ".join(
         f"{row['mb']:.0f} MB after {row['requests']:,}" for row in result["memory"]
     )
-    names = (
-        "what",
-        "images a second",
-        "of the model alone",
-        "core ms an image",
-        "median, ms",
-        "99th percentile, ms",
-        "refused",
-    )
-    said = (
-        f"Shares are of the model alone, {result['model_alone'][-1]['batch']} at a time, in the "
-        f"same round. Load of the machine, by round: {listed(result['load'])}. A busy machine "
-        f"gives more to whoever has more threads, as the server has: core ms are fairer.\n\n"
-        f"Memory of the server, by number of requests: {readings}.\n"
-    )
-    return f"{table(names, rows)}\n{said}"
+    names = ("what", "images a second", "median, ms", "99th percentile, ms", "refused")
+    return f"{table(names, rows)}\nMemory of the server, by number of requests: {readings}.\n"
 
 
 def engines_table(result: dict[str, Any]) -> str:
