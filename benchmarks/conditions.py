@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-import torch
+from igd import __version__, cpu
 
-from igd import __version__
+cpu.let_waiting_threads_sleep()  # as every command does, before torch is imported
+
+import torch  # noqa: E402
 
 # Parameters of the published results from scratch, whatever the recipes' defaults become.
 FROM_SCRATCH: dict[str, Any] = {"pretrain": "scratch", "combination": "sum"}

@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 from conditions import conditions
+from meter import Cost, Meter
 from PIL import Image
 from serving import make_model, picture
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--images", type=int, default=128, help="default: %(default)s")
+    parser.add_argument("--images", type=int, default=160, help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     parser.add_argument("-o", "--output", type=Path, help="write the figures as JSON")
     options = parser.parse_args()
@@ -55,10 +56,12 @@ def main() -> None:
             "cores": cpu.cores(),
             **measured(Path(folder), options.images, options.rounds),
         }
-    for name, value in result["images_per_second"].items():
-        ratio = result["of_the_model_alone"][name]
-        print(f"{name:<44}{value:>8.1f} images a second {ratio:>8.0%} of the model alone")
-    print(f"Ray, ms an image beside predictions of one thread: {result['ray_overhead_ms']:.1f}")
+    for name, row in result["engines"].items():
+        print(
+            f"{name:<40}{row['images_per_second']:>7.1f} images a second"
+            f"{row['of_the_model_alone']:>6.0%} of the model alone {row['core_ms']:>6.1f} core ms"
+        )
+    print(f"Ray, core ms an image beside predictions of one thread: {result['ray_core_ms']:.1f}")
     print(f"Ray, s from start to the first scores: {result['ray_start_seconds']:.0f}")
     print(f"memory, MB: {result['memory_mb']}")
     if options.output:
@@ -77,39 +80,52 @@ def measured(folder: Path, images: int, rounds: int) -> dict[str, Any]:
         load_predictor(model, threads),
         _with_threads(model, 1),
     )
-    alone, at_once = "model alone, a batch by all threads", "model alone, a batch by each thread"
-    ways: dict[str, Callable[[], float]] = {
-        alone: lambda: score_alone(one, names),
-        at_once: lambda: score_alone(many, names),
+    memory = {"this process": _memory(os.getpid())}
+    ways: dict[str, Callable[[], Cost]] = {
+        "model alone, a batch by all threads": lambda: score_alone(one, names),
+        "model alone, a batch by each thread": lambda: score_alone(many, names),
+        "model alone, one thread": lambda: score_alone(single, names),
         "predictions, a batch by all threads": lambda: predict(one, names),
         "predictions, a batch by each thread": lambda: predict(many, names),
         "predictions, one thread": lambda: predict(single, names),
     }
+    # What each is compared with: the model by the same number of threads, and the better way.
+    alone = {name: name.replace("predictions", "model alone") for name in ways}
     started = time.perf_counter()
-    memory = {"this process": _memory(os.getpid())}
     with cluster(workers=threads):
-        first = _on_ray(model, one, names, 1, memory)
-        start = time.perf_counter() - started - first
+        start = _on_ray(model, one, names, 1, memory)[1] - started
         for workers in sorted({1, threads}):
-            ways[f"Ray, workers: {workers}"] = lambda workers=workers: _on_ray(  # type: ignore[misc]
-                model, one, names, workers, memory
+            name = f"Ray, workers: {workers}"
+            alone[name] = (
+                f"model alone, {'one thread' if workers == 1 else 'a batch by each thread'}"
             )
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
+            ways[name] = lambda workers=workers: _on_ray(  # type: ignore[misc]
+                model, one, names, workers, memory
+            )[0]
+        costs: dict[str, list[Cost]] = {name: [] for name in ways}
+        load = []
         for _ in range(rounds):
+            load.append(round(os.getloadavg()[0], 1))
             for name, way in ways.items():
-                seconds[name].append(way())
-    speed = {name: images / median(each) for name, each in seconds.items()}
-    beside = 1e3 / speed["predictions, one thread"]
+                costs[name].append(way())
+    core_ms = {name: 1e3 * median(each.cores for each in all_) for name, all_ in costs.items()}
     return {
         "images": images,
-        "images_per_second": speed,
-        "of_the_model_alone": {name: each / speed[alone] for name, each in speed.items()},
-        "of_the_model_alone_by_each_thread": {
-            name: each / speed[at_once] for name, each in speed.items()
+        "engines": {
+            name: {
+                "images_per_second": 1 / median(each.wall for each in all_),
+                "of_the_model_alone": median(
+                    model_.wall / each.wall
+                    for model_, each in zip(costs[alone[name]], all_, strict=True)
+                ),
+                "core_ms": core_ms[name],
+            }
+            for name, all_ in costs.items()
         },
-        "ray_overhead_ms": 1e3 / speed["Ray, workers: 1"] - beside,
+        "ray_core_ms": core_ms["Ray, workers: 1"] - core_ms["predictions, one thread"],
         "ray_start_seconds": start,
         "memory_mb": memory,
+        "load": load,
     }
 
 
@@ -119,47 +135,49 @@ def _with_threads(model: Path, threads: int) -> Predictor:
     return Runtime.load(model, threads)
 
 
-def score_alone(predictor: Predictor, names: list[str]) -> float:
-    """Seconds to score images that are decoded already, nothing else."""
+def score_alone(predictor: Predictor, names: list[str]) -> Cost:
+    """To score images that are decoded already, nothing else."""
     squares = []
     for name in names:
         with Image.open(name) as image:
             squares.append(predictor.square(image))
     size = predictor.batch_
     batches = [stack(squares[n : n + size]) for n in range(0, len(squares), size)]
-    started = time.perf_counter()
+    meter = Meter()
     for _ in cpu.chained(lambda each: [predictor.score_batch(each)], batches, predictor.at_once_):
         pass
-    return time.perf_counter() - started
+    return meter.cost(len(names))
 
 
-def predict(predictor: Predictor, names: list[str]) -> float:
-    """Seconds from files to rows, as `igd predict --json` makes them."""
-    started = time.perf_counter()
+def predict(predictor: Predictor, names: list[str]) -> Cost:
+    """From files to rows, as `igd predict --json` makes them."""
+    meter = Meter()
     for name, prediction in zip(names, predictor.predictions(names), strict=True):
         json.dumps(as_row(name, prediction, predictor))
-    return time.perf_counter() - started
+    return meter.cost(len(names))
 
 
 def _on_ray(
     model: Path, predictor: Predictor, names: list[str], workers: int, memory: dict[str, float]
-) -> float:
-    """Seconds from the first scores to the last, for as many images as `names`: each worker starts
-    with a batch that is not counted.
-    """
-    size = predictor.batch_
-    warm = [Shard(number, names[:size]) for number in range(workers)]
+) -> tuple[Cost, float]:
+    """From files to rows, once every worker has given its first ones; and when that was."""
+    size, seen, counted = predictor.batch_, set[str](), 0
     cut = range(0, len(names), size)
-    shards = [Shard(workers + n, names[each : each + size]) for n, each in enumerate(cut)]
-    started, rate = 0.0, predictor.false_alarm_rate_
-    every = score_shards(model, rate, [*warm, *shards], workers)
-    for counted, scored in enumerate(every, start=1):
-        if counted == workers:
-            started = time.perf_counter()
+    shards = [Shard(n, names[each : each + size]) for n, each in enumerate(cut)]
+    meter, cost = None, None
+    for scored in score_shards(model, predictor.false_alarm_rate_, shards, workers):
+        seen.add(scored.worker)
+        if meter is not None:
+            counted += len(scored.rows)
+            cost = meter.cost(counted)  # while the workers live
+        elif len(seen) == workers:
+            meter = Meter(below=True)
         process = int(scored.worker.rpartition(":")[2])
-        if scored.number == workers + len(shards) - 1:
-            memory["a worker of Ray"] = _memory(process)
-    return time.perf_counter() - started
+        if Path(f"/proc/{process}").exists():
+            memory["a worker of Ray"] = max(memory.get("a worker of Ray", 0), _memory(process))
+    if meter is None or cost is None:
+        raise SystemExit(f"{len(seen)} of {workers} workers had images; give more --images")
+    return cost, meter.started
 
 
 def _memory(process: int) -> float:

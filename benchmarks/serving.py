@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from conditions import conditions
+from meter import Meter
 from PIL import Image
 
 from igd.data.geometry import stack
@@ -37,6 +38,7 @@ from igd.deploy.loading import load_predictor
 from igd.inference.predictor import Predictor
 
 LONGEST = 1200  # seconds in all; then the server is ended, whatever it does
+BATCH = 16  # images that the server scores together, at most
 WARM_UP = 20  # requests before anything is measured
 
 
@@ -62,8 +64,14 @@ def main() -> None:
     parser.add_argument(
         "--requests",
         type=int,
-        default=400,
-        help="for each number of clients (default: %(default)s)",
+        default=80,
+        help="a round, for each number of clients (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=5,
+        help="in which all is measured, one after the other (default: %(default)s)",
     )
     parser.add_argument(
         "--memory-requests",
@@ -83,14 +91,11 @@ def main() -> None:
                 "what": f"igd serve, images of {options.side} x {options.side} as PNG, "
                 "server and clients on the same cores",
                 "command": f"python benchmarks/serving.py --requests {options.requests} "
-                f"--memory-requests {options.memory_requests}",
+                f"--rounds {options.rounds} --memory-requests {options.memory_requests}",
                 **conditions("fast", 0),
                 "model": model.name,
                 "image_side": options.side,
-                "model_alone": alone(predictor, images),
-                "served": [
-                    send(url, images, clients, options.requests) for clients in options.clients
-                ],
+                **in_turn(predictor, url, process.pid, images, options),
                 "memory": memory(process.pid, url, images, options.memory_requests),
             }
     report(result)
@@ -123,7 +128,9 @@ def picture(side: int, seed: int) -> bytes:
 
 
 @contextmanager
-def serving(model: Path, timeout: float = 120) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    model: Path, timeout: float = 120, env: dict[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server in a process of its own, ended afterwards and, should that fail, after `LONGEST`
     seconds.
     """
@@ -140,7 +147,7 @@ def serving(model: Path, timeout: float = 120) -> Iterator[tuple[str, subprocess
         str(timeout),
     ]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env
     )
     guard = threading.Timer(LONGEST, process.kill)
     guard.start()
@@ -196,23 +203,56 @@ def send(url: str, images: list[bytes], clients: int, requests: int) -> dict[str
     }
 
 
-def alone(predictor: Predictor, images: list[bytes], rounds: int = 9) -> list[dict[str, float]]:
-    """The model without a server, on decoded images: one at a time, and as many as the server
-    scores together.
+def in_turn(
+    predictor: Predictor, url: str, pid: int, images: list[bytes], options: argparse.Namespace
+) -> dict[str, Any]:
+    """The model alone and each number of clients, one after the other in every round: what else the
+    machine does falls on all of them. Medians of the rounds.
     """
-    squares = [predictor.square(Image.open(io.BytesIO(image))) for image in images]
-    measured = []
-    for batch in (1, 16):
-        pixels = stack(squares[:batch])
+    rounds, load = [], []
+    for _ in range(options.rounds):
+        load.append(round(os.getloadavg()[0], 1))
+        without = [alone(predictor, images, batch) for batch in (1, BATCH)]
+        served = []
+        for clients in options.clients:
+            meter = Meter(pid)
+            sent = send(url, images, clients, options.requests)
+            core_ms = 1e3 * meter.cost(options.requests).cores
+            ratio = sent["images_per_second"] / without[-1]["images_per_second"]
+            served.append({**sent, "core_ms": core_ms, "of_the_model_alone": ratio})
+        rounds.append((without, served))
+    without, served = (
+        [medians(rows) for rows in zip(*each, strict=True)] for each in zip(*rounds, strict=True)
+    )
+    return {"model_alone": without, "served": served, "load": load}
+
+
+def medians(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of the same thing in every round; what was refused is summed."""
+    return {
+        name: sum(row[name] for row in rows)
+        if name == "refused"
+        else float(np.median([row[name] for row in rows]))
+        if isinstance(value, float)
+        else value
+        for name, value in rows[0].items()
+    }
+
+
+def alone(predictor: Predictor, images: list[bytes], batch: int, times: int = 5) -> dict[str, Any]:
+    """The model without a server, on decoded images, so many at a time."""
+    pixels = stack([predictor.square(Image.open(io.BytesIO(image))) for image in images[:batch]])
+    predictor.score_batch(pixels)
+    meter = Meter()
+    for _ in range(times):
         predictor.score_batch(pixels)
-        times = []
-        for _ in range(rounds):
-            started = time.perf_counter()
-            predictor.score_batch(pixels)
-            times.append(time.perf_counter() - started)
-        middle = float(np.median(times))
-        measured.append({"batch": batch, "ms": 1e3 * middle, "images_per_second": batch / middle})
-    return measured
+    cost = meter.cost(times * batch)
+    return {
+        "batch": batch,
+        "ms": 1e3 * batch * cost.wall,
+        "images_per_second": 1 / cost.wall,
+        "core_ms": 1e3 * cost.cores,
+    }
 
 
 def memory(
@@ -233,15 +273,18 @@ def memory(
 
 
 def report(result: dict[str, Any]) -> None:
-    print(f"{'':<34} {'images/s':>9} {'p50, ms':>9} {'p99, ms':>9} {'refused':>8}")
+    print(f"{'':<34} {'images/s':>9} {'p50, ms':>9} {'p99, ms':>9} {'refused':>8} {'core ms':>8}")
     for row in result["model_alone"]:
         name = f"model alone, {row['batch']} at a time"
-        print(f"{name:<34} {row['images_per_second']:>9.1f} {row['ms']:>9.1f}")
+        print(
+            f"{name:<34} {row['images_per_second']:>9.1f} {row['ms']:>9.1f} {row['core_ms']:>27.1f}"
+        )
     for row in result["served"]:
         name = f"served, {row['clients']} clients"
         print(
             f"{name:<34} {row['images_per_second']:>9.1f} {row['p50_ms']:>9.1f} "
-            f"{row['p99_ms']:>9.1f} {row['refused']:>8}"
+            f"{row['p99_ms']:>9.1f} {row['refused']:>8} {row['core_ms']:>8.1f} "
+            f"{row['of_the_model_alone']:.0%} of the model alone"
         )
     first, last = result["memory"][0], result["memory"][-1]
     print(

@@ -355,6 +355,41 @@ def served_table(result: dict[str, Any]) -> str:
     return f"{table(names, rows)}\nMemory of the server, by number of requests: {readings}.\n"
 
 
+def engines_table(result: dict[str, Any]) -> str:
+    rows = [
+        [
+            name,
+            f"{row['images_per_second']:.1f}",
+            f"{row['of_the_model_alone']:.0%}",
+            f"{row['core_ms']:.0f}",
+        ]
+        for name, row in result["engines"].items()
+    ]
+    memory = ", ".join(f"{name} {mb:,.0f} MB" for name, mb in result["memory_mb"].items())
+    said = (
+        f"Shares are of the model alone in as many threads, in the same round; core ms are the "
+        f"time that cores spent on an image, which other work on the machine changes less. Of an "
+        f"image, Ray takes {result['ray_core_ms']:.1f} core ms beside one thread without it, and "
+        f"{result['ray_start_seconds']:.0f} s to start. Memory: {memory}. Load of the "
+        f"{result['cores']} cores, by round: {listed(result['load'])}.\n"
+    )
+    names = ("way", "images a second", "of the model alone", "core ms an image")
+    return f"{table(names, rows)}\n{said}"
+
+
+def waiting_table(result: dict[str, Any]) -> str:
+    rows = [
+        [name, f"{row['spinning']:.2f}", f"{row['sleeping']:.2f}", f"{row['ratio']:.2f}"]
+        for name, row in result["waited"].items()
+    ]
+    names = ("work", "spinning, s", "sleeping, s", "times as fast asleep")
+    return f"{table(names, rows)}\nLoad of the machine, by round: {listed(result['load'])}.\n"
+
+
+def listed(values: list[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
 def growth_table(result: dict[str, Any]) -> str:
     rows = [
         [
@@ -527,6 +562,8 @@ TABLES = {  # by the key that a result of each kind has
     "ratios": ratios_table,
     "exported": exported_table,
     "served": served_table,
+    "engines": engines_table,
+    "waited": waiting_table,
     "growth": growth_table,
     "tiled": tiles_table,
     "seconds": seconds_table,

@@ -9,7 +9,6 @@ from typing import Any
 
 from igd.cli.common import DONE, add_command
 from igd.cli.serve_command import add_server_flags, asked_settings, url_of
-from igd.cpu import let_waiting_threads_sleep
 from igd.errors import UserError
 from igd.text import visible
 
@@ -51,7 +50,6 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    let_waiting_threads_sleep()  # jobs run beside whoever inspects
     try:
         from igd.deploy.server.lifecycle import listen, serve
         from igd.deploy.server.settings import Settings

@@ -51,6 +51,8 @@ def _open(model: bytes, threads: int) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
+    # Threads that wait spin otherwise, and take the core from the one that is waited for.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # From memory: a graph can name other files, and none of them is opened.
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
