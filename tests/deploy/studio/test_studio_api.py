@@ -93,6 +93,18 @@ def test_an_image_of_another_kind_gets_no_tick(opened, good: bytes) -> None:
     assert len(told["remarks"]) == 2  # its shape, and its colours
 
 
+def test_a_model_is_downloaded_as_its_file(opened, workspace, model_file: Path) -> None:
+    address = "/v1/studio/models/parts"
+    answer = opened.client.get(f"{address}/igd")
+    assert answer.content == model_file.read_bytes()
+    assert 'filename="parts.igd"' in answer.headers["content-disposition"]
+    never_exported = opened.client.get(f"{address}/onnx")
+    assert never_exported.status_code == 404
+    assert "export it first" in never_exported.text
+    (workspace.models / "parts.onnx").write_bytes(b"exported")
+    assert opened.client.get(f"{address}/onnx").content == b"exported"
+
+
 def test_a_model_that_changes_on_disk_is_loaded_again(
     opened, workspace, fitted: IGD, good: bytes
 ) -> None:
