@@ -270,7 +270,7 @@ def main() -> None:
         ]
     told: dict[str, Any] = {
         "what": f"The paper's objective on patches of frozen features, {len(paths)} data sets, "
-        f"{condition.name}",
+        f"{condition.name}, {len(options.seeds)} seeds",
         "command": f"python benchmarks/feature_space.py --data DIR ... --condition "
         f"'{condition.name}' --seeds {' '.join(map(str, options.seeds))} "
         f"--objectives {' '.join(map(repr, options.objectives))} "
