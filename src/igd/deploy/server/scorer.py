@@ -1,4 +1,4 @@
-"""Two threads that score; what arrives while they are busy is scored together."""
+"""One thread that scores; what arrives while it is busy is scored together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 
 from igd.inference.batches import DecodedImage
 from igd.inference.predictor import Prediction, Predictor, Timing
-
-# While one waits for a core or is between two pieces of parallel work, the other has work for it.
-THREADS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +30,13 @@ class Scorer:
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._threads = [
-            threading.Thread(target=self._work, name=f"scorer-{number}", daemon=True)
-            for number in range(THREADS)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._work, name="scorer", daemon=True)
+        self._thread.start()
 
     def submit(self, jobs: Sequence[Job]) -> None:
         with self._changed:
             self._waiting.extend(jobs)
-            self._changed.notify_all()
+            self._changed.notify()
 
     def withdraw(self, jobs: Sequence[Job]) -> None:
         """Forget jobs that nobody waits for any more, as far as they are not being scored."""
@@ -60,9 +53,8 @@ class Scorer:
         """Score what is waiting, then end."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+            self._changed.notify()
+        self._thread.join()
 
     def _work(self) -> None:
         while jobs := self._next():
