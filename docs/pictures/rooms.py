@@ -12,7 +12,8 @@ from pathlib import Path
 from drawing import arrow, box, drawing, text, write
 
 ROOT = Path(__file__).parents[2]
-WIDTH, ROW, LEFT, RIGHT, NAMES, GAP = 900, 34, 40, 16, 110, 8
+WIDTH, ROW, LINE, LEFT, RIGHT, NAMES, GAP = 900, 34, 16, 40, 16, 110, 8
+LETTER = 5.8  # the width of one, about
 
 
 def layers() -> list[list[str]]:
@@ -23,7 +24,7 @@ def layers() -> list[list[str]]:
         re.DOTALL | re.MULTILINE,
     )
     assert listed is not None
-    return [layer.split(" | ") for layer in re.findall(r'"(.+?)"', listed[1])]
+    return [re.split(r" [|:] ", layer) for layer in re.findall(r'"(.+?)"', listed[1])]
 
 
 def purpose(module: str) -> str:
@@ -38,33 +39,41 @@ def purpose(module: str) -> str:
     return re.split(r"\.\s|\.$|\n\n", said, maxsplit=1)[0].replace("\n", " ")
 
 
-def room(module: str, x: float, top: float, width: float) -> list[str]:
+def height(layer: list[str]) -> int:
+    """Rooms that share a row say what they are for below their names, where there is space."""
+    return ROW + LINE if 1 < len(layer) < 4 else ROW
+
+
+def room(module: str, x: float, top: float, width: float, layer: list[str]) -> list[str]:
     """A box with a name, and with a purpose where there is space for it."""
     name = module.removeprefix("igd.") + (
         "/" if (ROOT / "src" / "igd" / module[4:]).is_dir() else ""
     )
-    parts = [box(x, top, width, ROW - 6), text(x + 12, top + 19, name, "name")]
-    if width > WIDTH / 3:
+    parts = [box(x, top, width, height(layer) - 6), text(x + 12, top + 19, name, "name")]
+    if len(layer) == 1:
+        parts.append(text(x + NAMES, top + 19, purpose(module), "small"))
+    elif len(layer) < 4:
         said = purpose(module)
-        short = said if width > WIDTH / 2 else said.partition(":")[0]
-        parts.append(text(x + NAMES, top + 19, short, "small"))
+        short = said if len(said) * LETTER < width - 24 else re.split("[:,]", said, maxsplit=1)[0]
+        parts.append(text(x + 12, top + 19 + LINE, short, "small"))
     return parts
 
 
 def rooms() -> str:
     parts = []
-    rows = layers()
-    for number, layer in enumerate(rows):
+    bottom = 16
+    for layer in layers():
         width = (WIDTH - LEFT - RIGHT - GAP * (len(layer) - 1)) / len(layer)
         for place, module in enumerate(layer):
-            parts += room(module, LEFT + place * (width + GAP), 16 + number * ROW, width)
-    bottom = 16 + len(rows) * ROW
+            parts += room(module, LEFT + place * (width + GAP), bottom, width, layer)
+        bottom += height(layer)
     parts.append(arrow([(20, 20), (20, bottom - 10)]))
     parts.append(
         text(
             LEFT,
             bottom + 12,
-            "A room uses the rooms below it, never those above, nor its neighbours.",
+            "A room uses the rooms below it, never those above, nor its neighbours; "
+            "the small modules of the last row may use each other.",
             "small",
         )
     )
