@@ -90,11 +90,11 @@ def detectors(folder: Path) -> dict[str, tuple[Callable[[], object], int]]:
         for batch in BATCHES:
             part = pixels[:batch]
             found[f"{name}, PyTorch, batch {batch}"] = (
-                (lambda predictor=detector, part=part: predictor.see(part)),
+                (lambda predictor=detector, part=part: predictor.score_batch(part)),
                 batch,
             )
             found[f"{name}, ONNX, batch {batch}"] = (
-                (lambda predictor=runtime, part=part: predictor.see(part)),
+                (lambda predictor=runtime, part=part: predictor.score_batch(part)),
                 batch,
             )
     return found

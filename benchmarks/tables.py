@@ -378,12 +378,15 @@ def engines_table(result: dict[str, Any]) -> str:
 
 
 def waiting_table(result: dict[str, Any]) -> str:
+    policies = ("spinning", "briefly", "sleeping")
     rows = [
-        [name, f"{row['spinning']:.2f}", f"{row['sleeping']:.2f}", f"{row['ratio']:.2f}"]
-        for name, row in result["waited"].items()
+        [beside, name, *(f"{row[policy]:.2f}" for policy in policies)]
+        for beside, by_name in result["waited"].items()
+        for name, row in by_name.items()
     ]
-    names = ("work", "spinning, s", "sleeping, s", "times as fast asleep")
-    return f"{table(names, rows)}\nLoad of the machine, by round: {listed(result['load'])}.\n"
+    return table(
+        ("machine", "work", "spinning, s", "a thousand spins, s", "sleeping at once, s"), rows
+    )
 
 
 def listed(values: list[float]) -> str:

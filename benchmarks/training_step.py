@@ -24,7 +24,7 @@ from ratio import compare
 from torch import Tensor, nn
 
 from igd.files import write_text
-from igd.method.em import TrainingState, start_training, train
+from igd.method.em import train
 from igd.method.gaussian import anomaly
 from igd.method.interpolation import (
     critic_loss,
@@ -36,6 +36,7 @@ from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH, SMALLEST, WHOLE_IMAGE, Similarity
+from igd.method.training_state import TrainingState, start_training
 from igd.ops.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed
 from igd.scales.autoencoder import in_fast_layout
 

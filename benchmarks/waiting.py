@@ -1,11 +1,12 @@
-"""What it costs that OpenMP's threads sleep while they wait (OMP_WAIT_POLICY=PASSIVE), or spin.
+"""What it costs that OpenMP's threads spin while they wait, spin briefly and then sleep, or sleep
+at once.
 
-Two processes that differ in this alone do the same work in turn, on whatever the machine has left;
-figures are medians of the rounds, and ratios in the same run. Run it on a busy machine and on an
-idle one: the file says how much else there was to do. Ends by itself.
+Processes that differ in this alone do the same work in turn, first on a machine that is left alone,
+then beside processes that compute without a pause; figures are medians of the rounds. Ends by
+itself.
 
 python benchmarks/waiting.py -o docs/results/waiting.json
-python benchmarks/waiting.py --rounds 1
+python benchmarks/waiting.py --rounds 1 --beside 0
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,7 +33,11 @@ from serving import make_model, picture, send, serving
 
 SIDE, IMAGES, REQUESTS = 256, 16, 32
 # What GNU's OpenMP, which PyTorch brings, does where nothing is set; and what our commands set.
-POLICIES = {"spinning": {"GOMP_SPINCOUNT": "300000"}, "sleeping": {"OMP_WAIT_POLICY": "PASSIVE"}}
+POLICIES = {
+    "spinning": {"GOMP_SPINCOUNT": "300000"},
+    "briefly": {"GOMP_SPINCOUNT": "1000"},
+    "sleeping": {"OMP_WAIT_POLICY": "PASSIVE"},
+}
 
 OWN = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}
 
@@ -41,6 +47,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument(
+        "--beside",
+        type=int,
+        nargs="+",
+        default=[0, 4],
+        help="processes that compute beside the measured one, in turn; default: 0 and 4",
+    )
     parser.add_argument("-o", "--output", type=Path, help="write the figures as JSON")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -51,20 +64,19 @@ def main() -> None:
         "what": "seconds of the same work, by what OpenMP's threads do while they wait",
         "command": f"python benchmarks/waiting.py --rounds {options.rounds}",
         **conditions("fast", 0),
-        **measured(options.rounds),
+        "waited": measured(options.rounds, options.beside),
     }
-    for name, row in result["waited"].items():
-        print(f"{name:<42}{row['spinning']:>8.2f} s{row['sleeping']:>8.2f} s{row['ratio']:>7.2f} x")
-    print(f"load of the machine, in turn: {result['load']}")
+    for beside, rows in result["waited"].items():
+        print(f"{beside:<42}" + "".join(f"{policy:>12}" for policy in POLICIES))
+        for name, row in rows.items():
+            print(f"{name:<42}" + "".join(f"{row[policy]:>10.2f} s" for policy in POLICIES))
     if options.output:
         options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
-def measured(rounds: int) -> dict[str, Any]:
+def measured(rounds: int, beside: Sequence[int]) -> dict[str, Any]:
     base = {name: value for name, value in os.environ.items() if name not in OWN}
-    seconds: dict[str, dict[str, list[float]]] = {}
-    load = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
         model = make_model(Path(folder) / "stripes.igd", SIDE)
         images = [picture(SIDE, seed) for seed in range(32)]
         workers = {
@@ -77,48 +89,56 @@ def measured(rounds: int) -> dict[str, Any]:
             )
             for policy, own in POLICIES.items()
         }
-        with (
-            serving(model, env=base | POLICIES["spinning"]) as (spinning, _),
-            serving(model, env=base | POLICIES["sleeping"]) as (sleeping, _),
-        ):
-            urls = {"spinning": spinning, "sleeping": sleeping}
+        urls = {
+            policy: servers.enter_context(serving(model, env=base | own))[0]
+            for policy, own in POLICIES.items()
+        }
 
-            def served(policy: str, clients: int) -> float:
-                return REQUESTS / send(urls[policy], images, clients, REQUESTS)["images_per_second"]
+        def served(policy: str, clients: int) -> float:
+            return REQUESTS / send(urls[policy], images, clients, REQUESTS)["images_per_second"]
 
-            ways: dict[str, Callable[[str], float]] = {
-                **{
-                    name: lambda policy, name=name: asked(workers[policy], name)  # type: ignore[misc]
-                    for name in WORK
-                },
-                f"serve {REQUESTS} images, 1 client": lambda policy: served(policy, 1),
-                f"serve {REQUESTS} images, 8 clients": lambda policy: served(policy, 8),
-            }
-            for turn in range(rounds):
-                for name, way in ways.items():
-                    for policy in sorted(POLICIES, reverse=bool(turn % 2)):
-                        taken = way(policy)
-                        print(f"{turn} {name}, {policy}: {taken:.2f} s", file=sys.stderr)
-                        seconds.setdefault(name, {}).setdefault(policy, []).append(taken)
-                load.append(round(os.getloadavg()[0], 1))
+        ways: dict[str, Callable[[str], float]] = {
+            **{
+                name: lambda policy, name=name: asked(workers[policy], name)  # type: ignore[misc]
+                for name in WORK
+            },
+            f"serve {REQUESTS} images, 1 client": lambda policy: served(policy, 1),
+            f"serve {REQUESTS} images, 8 clients": lambda policy: served(policy, 8),
+        }
+        rows = {}
+        for count in beside:
+            with computing(count):
+                rows[f"processes beside it: {count}"] = in_turn(ways, rounds)
         for worker in workers.values():
             worker.communicate()
-    rows = {
-        name: {which: median(all_) for which, all_ in by.items()} for name, by in seconds.items()
-    }
+    return rows
+
+
+def in_turn(ways: dict[str, Callable[[str], float]], rounds: int) -> dict[str, dict[str, float]]:
+    seconds: dict[str, dict[str, list[float]]] = {}
+    for turn in range(rounds):
+        for name, way in ways.items():
+            for policy in sorted(POLICIES, reverse=bool(turn % 2)):
+                taken = way(policy)
+                print(f"{turn} {name}, {policy}: {taken:.2f} s", file=sys.stderr)
+                seconds.setdefault(name, {}).setdefault(policy, []).append(taken)
     return {
-        "load": load,
-        "waited": {
-            name: {
-                **row,
-                "ratio": median(
-                    one / other
-                    for one, other in zip(*(seconds[name][each] for each in POLICIES), strict=True)
-                ),
-            }
-            for name, row in rows.items()
-        },
+        name: {policy: round(median(taken), 2) for policy, taken in by.items()}
+        for name, by in seconds.items()
     }
+
+
+@contextmanager
+def computing(count: int) -> Iterator[None]:
+    """So many processes that keep a core busy each, as long as this one wants them and lives."""
+    busy = "import os, sys\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10**6))"
+    processes = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def asked(worker: subprocess.Popen[str], name: str) -> float:

@@ -26,13 +26,14 @@ def threads() -> int:
 
 
 def let_waiting_threads_sleep() -> None:
-    """For a process whose machine does other work too, before it or its children import torch.
+    """For a process whose machine may do other work too, before it or its children import torch.
 
-    Threads of OpenMP that wait for each other spin, which on a busy machine keeps the one that is
-    waited for off its core: at a load of 8 on two cores, 16 images were learnt from in 82 s, and
-    in 12 s with sleeping ones.
+    Threads of GNU's OpenMP that wait for each other spin for milliseconds, which on a busy machine
+    keeps the one that is waited for off its core. A thousand spins, then sleep, cost nothing on an
+    idle machine, where sleeping at once takes a third longer (benchmarks/waiting.py).
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def in_parallel(

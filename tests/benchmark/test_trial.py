@@ -115,11 +115,13 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(
     with pytest.raises(Interrupted):
         carry_out(run, digits, Support(checkpoint, stop=lambda: next(steps)))
 
-    from igd.method import em
+    from igd.method import m_step
 
     trained = []
-    loss = em.autoencoder_loss
-    monkeypatch.setattr(em, "autoencoder_loss", lambda *given: trained.append(1) or loss(*given))
+    loss = m_step.autoencoder_loss
+    monkeypatch.setattr(
+        m_step, "autoencoder_loss", lambda *given: trained.append(1) or loss(*given)
+    )
     resumed = carry_out(run, digits, Support(checkpoint))
     assert len(trained) == QUICK["steps"] - 3
     assert resumed["metrics"] == whole["metrics"]

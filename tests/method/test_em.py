@@ -9,12 +9,14 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from igd.method.em import RECORDED, Batch, TrainingState, generator, start_training, train
+from igd.method.em import train
 from igd.method.gaussian import keep_off_zero
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH
+from igd.method.training_state import RECORDED, Batch, TrainingState, start_training
+from igd.rng import generator
 from igd.training.checkpoint import restore_state, state_tensors
 
 SAMPLES = 40

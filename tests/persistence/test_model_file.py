@@ -14,7 +14,7 @@ from igd import IGD
 from igd.backbones.features import FrozenBackbone
 from igd.backbones.weights import load_backbone
 from igd.errors import UserError
-from igd.persistence.model_file import _backbone, _backbone_header
+from igd.persistence.backbone_header import backbone_header, read_backbone
 
 
 @pytest.fixture
@@ -173,13 +173,13 @@ def test_an_example_that_scores_otherwise_is_noticed(saved: Path) -> None:
 
 def test_whose_weights_a_file_holds(tmp_path: Path) -> None:
     frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), 160, (4,), vector=False)
-    described = json.loads(json.dumps(_backbone_header(frozen)))
+    described = json.loads(json.dumps(backbone_header(frozen)))
     assert described["attribution"]["licence"] == "Apache-2.0"
     assert "ML Illustrated" in described["attribution"]["work"]
-    read = _backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
+    read = read_backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
     assert read.backbone.attribution == frozen.backbone.attribution
     del described["attribution"]  # of files made before
-    read = _backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
+    read = read_backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
     assert read.backbone.attribution is None
     with pytest.raises(ValueError, match="reads 4096 pixels"):
-        _backbone({**described, "side": 4096}, 128, dict(frozen.parameters()), tmp_path)
+        read_backbone({**described, "side": 4096}, 128, dict(frozen.parameters()), tmp_path)

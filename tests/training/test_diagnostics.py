@@ -7,12 +7,13 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from igd.method.em import RECORDED, Batch, start_training, train
+from igd.method.em import train
 from igd.method.gaussian import GaussianDescriptor
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH
+from igd.method.training_state import RECORDED, Batch, start_training
 from igd.training.diagnostics import (
     TrainingFailed,
     check_decoder,

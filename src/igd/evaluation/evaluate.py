@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from igd.evaluation.confidence import Groups, Interval, mistake_interval, rankin
 from igd.evaluation.metrics import Floats, PixelMetrics, image_metrics, why_undefined
 from igd.evaluation.summary import in_numbers
 from igd.inference.mismatch import check_mismatch, counted_lines
-from igd.inference.predictor import Predictor
+from igd.inference.predictor import Prediction, Predictor
 from igd.progress import Progress
 
 NAMED = 3  # masks that can't be used, and are named
@@ -52,9 +53,9 @@ def evaluate(
     Where samples have groups, intervals respect them. If `strict`, images that differ from those
     that the detector learnt from are refused.
     """
-    predicted, pixels, unusable = [], PixelMetrics(), dict[str, str]()
     progress, source = progress or Progress(), as_source(samples)
-    differing, beyond = Counter[str](), 0  # defects outside of the region of interest
+    differing, masks = Counter[str](), _Masks(detector, samples)
+    predicted = []
     for sample, prediction in zip(
         samples, detector.predictions(source, progress=progress), strict=True
     ):
@@ -63,54 +64,67 @@ def evaluate(
         if strict:
             check_mismatch(sample.identifier, prediction.mismatches)
         differing.update(prediction.mismatches)
-        predicted.append(
-            ScoredSample(
-                sample,
-                prediction.score,
-                prediction.p_value,
-                prediction.is_anomalous,
-                prediction.terms,
-            )
-        )
+        masks.compare(sample, prediction)
+        said = (prediction.score, prediction.p_value, prediction.is_anomalous, prediction.terms)
+        predicted.append(ScoredSample(sample, *said))
+    for line in (*counted_lines(differing, len(samples)), *masks.remarks()):
+        progress.say(line)
+    return Evaluation(_metrics(detector, samples, predicted, masks), predicted)
+
+
+class _Masks:
+    """Anomaly maps beside the masks of test images, and the masks that can't be used."""
+
+    def __init__(self, detector: Predictor, samples: list[Sample]) -> None:
+        self.geometry = detector.geometry_
+        self.pixels = PixelMetrics()
+        self.unusable = _missing_masks(samples)
+        self.beyond = 0  # defects outside of the region of interest
+
+    def compare(self, sample: Sample, prediction: Prediction) -> None:
         height, width = prediction.map.shape
         try:
             mask = sample.read_mask((width, height))
         except UnusableMask as error:
-            unusable[sample.identifier] = str(error)
-            continue
+            self.unusable[sample.identifier] = str(error)
+            return
         if mask is not None:
-            outside = detector.geometry_.outside(width, height, prediction.pose)
-            pixels.add(prediction.map, mask, outside)
-            beyond += bool(mask.any()) and outside is not None and bool(outside[mask].all())
-    for line in counted_lines(differing, len(samples)):
-        progress.say(line)
-    if beyond:
-        progress.say(
-            f"{beyond} anomalous images have their defect outside of the region of interest: it "
-            f"can't be found, and counts as missed where nothing else is"
-        )
-    unusable |= _missing_masks(samples)
-    if unusable:
-        progress.say(_told(unusable))
+            outside = self.geometry.outside(width, height, prediction.pose)
+            self.pixels.add(prediction.map, mask, outside)
+            self.beyond += bool(mask.any()) and outside is not None and bool(outside[mask].all())
+
+    def remarks(self) -> Iterator[str]:
+        if self.beyond:
+            yield (
+                f"{self.beyond} anomalous images have their defect outside of the region of "
+                f"interest: it can't be found, and counts as missed where nothing else is"
+            )
+        if self.unusable:
+            yield _told(self.unusable)
+
+
+def _metrics(
+    detector: Predictor, samples: list[Sample], predicted: list[ScoredSample], masks: _Masks
+) -> dict[str, Any]:
     labels = np.array([each.sample.label for each in predicted])
     scores = np.array([each.score for each in predicted])
-    groups = sample_groups(samples)
-    metrics = {
+    groups, reason = sample_groups(samples), why_undefined(labels)
+    return {
         **image_metrics(labels, scores, detector.threshold_),
-        **pixels.results(),
+        **masks.pixels.results(),
         "n_normal": int((labels == 0).sum()),
         "n_anomalous": int(labels.sum()),
         "n_masks": sum(
-            sample.mask is not None and sample.identifier not in unusable for sample in samples
+            sample.mask is not None and sample.identifier not in masks.unusable
+            for sample in samples
         ),
-        **({} if detector.geometry_.roi is None else {"n_outside_roi": beyond}),
+        **({} if detector.geometry_.roi is None else {"n_outside_roi": masks.beyond}),
         **({} if groups is None else {"n_groups": int(groups.max()) + 1}),
         "promised_false_alarm_rate": detector.false_alarm_rate_,
         "intervals_95": _intervals(labels, scores, detector.threshold_, groups),
         **in_numbers(labels, scores, detector.calibration_, groups),
+        **({} if reason is None else {"undefined": reason}),
     }
-    reason = why_undefined(labels)
-    return Evaluation(metrics if reason is None else {**metrics, "undefined": reason}, predicted)
 
 
 def sample_groups(samples: list[Sample]) -> Groups | None:

@@ -150,7 +150,7 @@ def _latent_charts(detector: IGD, predicted: list[ScoredSample]) -> list[tuple[s
 
 
 def _training_charts(detector: IGD) -> list[tuple[str, str]]:
-    from igd.method.em import RECORDED
+    from igd.method.training_state import RECORDED
 
     charts = []
     for scale in detector.fitted_.scales:

@@ -10,6 +10,8 @@ objective       which terms count and how much: IGD, its ablations, DSVDD
 balance         a limit on how hard the classifier pulls on the latents
 schedule        how long and how to train
 e_step          mu and sigma of the latents
+m_step          one batch: a step of the auto-encoder, a step of the critic
 em              the training loop: E-step, M-step
+training_state  its samples, and all that it changes
 scoring         losses as scores and maps: eqs. 13 to 16
 """

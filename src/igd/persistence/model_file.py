@@ -5,7 +5,7 @@ nothing in it.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from igd.backbones.architectures import Attribution
-from igd.backbones.features import FrozenBackbone, input_side
-from igd.backbones.weights import build_backbone
+from igd.backbones.features import FrozenBackbone
 from igd.data.geometry import Geometry
 from igd.data.tiles import Tiling
 from igd.errors import UserError
@@ -23,6 +21,7 @@ from igd.files.checkpoint_file import under
 from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.conformal import Calibration
 from igd.method.objective import Objective
+from igd.persistence.backbone_header import backbone_header, read_backbone
 from igd.persistence.description import (
     check_parameters,
     check_provenance,
@@ -31,7 +30,6 @@ from igd.persistence.description import (
     scale_settings,
 )
 from igd.persistence.older_formats import WORDS_SINCE, upgraded
-from igd.scales.autoencoder import check_side
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
@@ -40,6 +38,7 @@ from igd.scales.recipes import (
     EmbeddingSettings,
     PositionSettings,
     ScaleSettings,
+    check_side,
 )
 from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import read_history
@@ -69,7 +68,7 @@ def write_model(path: Path, fitted: FittedState) -> None:
         "channels": fitted.channels,
         "objective": asdict(fitted.objective),
         "scales": [asdict(scale.settings) for scale in fitted.scales],
-        "backbone": backbone and _backbone_header(backbone),
+        "backbone": backbone and backbone_header(backbone),
         "fusion": asdict(fitted.fusion),
         "calibration": {
             "background_level": fitted.calibration.background_level,
@@ -151,7 +150,7 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
     tiling = _tiling(header.get("tiling"))
     places = _example_places(tensors, len(examples), tiling)
     backbone = (
-        _backbone(
+        read_backbone(
             header["backbone"], geometry.side, under("backbone/", tensors), path, tiling is not None
         )
         if header["backbone"] is not None
@@ -275,50 +274,3 @@ def _maps(settings: ScaleSettings) -> list[int]:
     if isinstance(settings, PositionSettings):
         return [number for level in settings.levels for number in level.maps]
     return list(getattr(settings, "maps", ()))
-
-
-@dataclass(frozen=True)
-class _BackboneHeader:
-    """What the header says of a backbone."""
-
-    backbone: str  # name of its kind
-    weights: str  # SHA-256 of its parameters
-    side: int
-    blocks: list[int]
-    vector: bool
-    origin: str
-    attribution: Attribution | None = None
-
-
-def _backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
-    attribution = backbone.backbone.attribution
-    return {
-        **backbone.described,
-        "origin": backbone.backbone.origin,
-        "attribution": attribution and asdict(attribution),
-    }
-
-
-def _backbone(
-    described: Any,
-    side: int,
-    parameters: dict[str, Tensor],
-    path: Path,
-    tiled: bool = False,
-) -> FrozenBackbone:
-    told = read_as(_BackboneHeader, described)
-    blocks, vector = tuple(told.blocks), told.vector
-    backbone = build_backbone(
-        told.backbone, parameters, path, None if vector or not blocks else max(blocks)
-    )
-    if max(blocks, default=0) >= len(backbone.channels) or not (blocks or vector):
-        raise ValueError(f"{told.backbone} has no blocks {blocks}")
-    if told.side != input_side(side, backbone, tiled):
-        raise ValueError(f"a backbone that reads {told.side} pixels a side")
-    # Of one that was cut off, the whole file's checksum tells.
-    if vector and backbone.identity != told.weights:
-        raise ValueError("its backbone does not have the digest it is recorded with")
-    known = replace(
-        backbone, origin=told.origin, identity=told.weights, attribution=told.attribution
-    )
-    return FrozenBackbone(known, told.side, blocks, vector)

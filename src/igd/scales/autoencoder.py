@@ -14,15 +14,13 @@ from torch import Tensor
 from igd.backbones.features import Features, patch_features
 from igd.data.patches import all_patches, lay_over, mirrored
 from igd.data.store import Pixels
-from igd.errors import UserError
 from igd.files.tensors import load_weights
-from igd.method.em import TrainingState, start_training
 from igd.method.gaussian import GaussianDescriptor, squared_distance
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import Objective, anomaly_score
 from igd.method.reconstruction import reconstruction_error_and_map
-from igd.method.resnet import reduction, stem_for
 from igd.method.scoring import worst_patch
+from igd.method.training_state import TrainingState, start_training
 from igd.ops.filters import resize, smooth
 from igd.rng import generator
 from igd.scales.base import Scale, ScaleOutput, concatenated
@@ -292,34 +290,6 @@ class AutoEncoderScale(Scale):
                 raise ValueError(
                     f"the background of the {self.settings.name} model has the wrong shape"
                 )
-
-
-def check_side(settings: AutoEncoderSettings, image_side: int) -> None:
-    """Refuse sides that the networks, the patches or MS-SSIM can't divide."""
-    patch = settings.patch or image_side
-    side = patch >> settings.downsampling
-    if patch > image_side:
-        raise UserError(
-            f"an image side of {image_side} is shorter than the {settings.name} model's patches "
-            f"({patch})"
-        )
-    if patch < settings.smallest_side:
-        scales, window = len(settings.similarity.weights), settings.similarity.window
-        raise UserError(
-            f"an image side of {patch} is too short for the {settings.name} model: {scales} "
-            f"scales of MS-SSIM with an "
-            f"{window}x{window} window need {settings.smallest_side} pixels"
-        )
-    divisor, step = (
-        reduction(stem_for(side)) << settings.downsampling,
-        settings.stride * settings.inference_stride,
-    )
-    if patch % divisor or (image_side - patch) % step:
-        multiple = step if settings.patch else divisor
-        raise UserError(
-            f"an image side of {image_side} does not suit the {settings.name} model; use a "
-            f"multiple of {multiple}"
-        )
 
 
 def in_fast_layout(network: Network) -> Network:

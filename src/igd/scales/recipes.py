@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from igd.errors import UserError
 from igd.method.objective import OBJECTIVES, Objective
+from igd.method.resnet import reduction, stem_for
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH, WHOLE_IMAGE, Similarity
 
@@ -37,6 +38,34 @@ class AutoEncoderSettings:
     def smallest_side(self) -> int:
         """Shortest side of what it reads that MS-SSIM can still divide, in pixels of the image."""
         return self.similarity.smallest_side << self.downsampling
+
+
+def check_side(settings: AutoEncoderSettings, image_side: int) -> None:
+    """Refuse sides that the networks, the patches or MS-SSIM can't divide."""
+    patch = settings.patch or image_side
+    side = patch >> settings.downsampling
+    if patch > image_side:
+        raise UserError(
+            f"an image side of {image_side} is shorter than the {settings.name} model's patches "
+            f"({patch})"
+        )
+    if patch < settings.smallest_side:
+        scales, window = len(settings.similarity.weights), settings.similarity.window
+        raise UserError(
+            f"an image side of {patch} is too short for the {settings.name} model: {scales} "
+            f"scales of MS-SSIM with an "
+            f"{window}x{window} window need {settings.smallest_side} pixels"
+        )
+    divisor, step = (
+        reduction(stem_for(side)) << settings.downsampling,
+        settings.stride * settings.inference_stride,
+    )
+    if patch % divisor or (image_side - patch) % step:
+        multiple = step if settings.patch else divisor
+        raise UserError(
+            f"an image side of {image_side} does not suit the {settings.name} model; use a "
+            f"multiple of {multiple}"
+        )
 
 
 FEATURE_SIDE = 8  # pixels of an image that a feature map says anything about

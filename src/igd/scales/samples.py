@@ -9,7 +9,7 @@ from torch import Tensor
 
 from igd.data.patches import PatchSamples
 from igd.data.store import Pixels
-from igd.method.em import Batch
+from igd.method.training_state import Batch
 
 
 class FeatureSamples(PatchSamples):

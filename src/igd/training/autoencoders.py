@@ -12,7 +12,8 @@ from torch import Tensor
 from igd.data.store import Pixels
 from igd.errors import TrainingWarning
 from igd.files.checkpoint_file import stopped
-from igd.method.em import TrainingState, train
+from igd.method.em import train
+from igd.method.training_state import TrainingState
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale
 from igd.scales.samples import FeatureSamples

@@ -172,10 +172,13 @@ def name_odd_ones(
     odd = odd_ones(calibration.scores)
     if not odd:
         return []
+    lie, raise_, they_are, them = (
+        ("lies", "raises", "it is", "it") if len(odd) == 1 else ("lie", "raise", "they are", "them")
+    )
     return _said(
-        f"{len(odd)} of {len(names)} normal images lie far above the rest and raise the "
-        f"threshold: {_first(odd, names)}; if they are not normal, leave them out ({way_out}igd "
-        f"audit shows them)",
+        f"{len(odd)} of {len(names)} normal images {lie} far above the rest and {raise_} the "
+        f"threshold: {_first(odd, names)}; if {they_are} not normal, leave {them} out "
+        f"({way_out}igd audit shows {them})",
         progress,
     )
 
@@ -183,7 +186,8 @@ def name_odd_ones(
 def say_left_out(odd: list[int], names: Sequence[str], progress: Progress) -> list[str]:
     """Say which images are left out, and what that costs. Returns what was said."""
     return _said(
-        f"left out {len(odd)} of {len(names)} images, which lie far above the rest: "
+        f"left out {len(odd)} of {len(names)} images, which {'lies' if len(odd) == 1 else 'lie'} "
+        f"far above the rest: "
         f"{_first(odd, names)}; what is promised holds for images like the others",
         progress,
     )

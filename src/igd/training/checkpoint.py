@@ -14,8 +14,8 @@ from torch import Tensor
 
 from igd.data.store import Pixels
 from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner
-from igd.method.em import TrainingState
 from igd.method.gaussian import GaussianDescriptor
+from igd.method.training_state import TrainingState
 from igd.progress import Progress
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from igd.method.em import RECORDED, Batch, TrainingState
 from igd.method.networks import AutoEncoder
 from igd.method.objective import SMALLEST_VARIANCE, Objective
 from igd.method.reconstruction import reconstruction_error
 from igd.method.similarity import Similarity
+from igd.method.training_state import RECORDED, Batch, TrainingState
 
 CONSTANT_CRITIC = 5 / 96  # l_d of the best critic that ignores its input: it answers 1/8
 

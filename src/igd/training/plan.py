@@ -20,7 +20,6 @@ from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
 from igd.progress import Progress
-from igd.scales.autoencoder import check_side
 from igd.scales.recipes import (
     FORMER_NAMES,
     GRAIN,
@@ -33,6 +32,7 @@ from igd.scales.recipes import (
     PositionSettings,
     Recipe,
     ScaleSettings,
+    check_side,
     find_objective,
     find_recipe,
 )

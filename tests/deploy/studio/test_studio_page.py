@@ -64,8 +64,10 @@ def test_from_dropped_images_to_a_running_inspection(
 
         # Recalibrate with other images.
         page.go(studio.url, "#/models/stripes", "#calibrate-files")
-        page.choose("#calibrate-files", sorted(relit.iterdir()))
-        page.until(lambda: page.one("#recalibrate").is_displayed())
+        page.choose("#calibrate-files", sorted(relit.iterdir())[:7])
+        page.until(lambda: "takes about 26 images; there are 7" in page.one("#too-few").text)
+        page.choose("#calibrate-files", sorted(relit.iterdir())[7:])
+        page.until(lambda: not page.one("#too-few").is_displayed())
         page.one("#recalibrate").click()
         page.until(lambda: "#/jobs/3" in page.browser.current_url)
         page.until(lambda: page.all(".state.done"))

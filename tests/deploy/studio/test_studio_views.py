@@ -165,3 +165,16 @@ def test_the_api_of_a_studio_has_a_page(page: StudioPage, serving_studio: Servin
         page.until(lambda: "POST /v1/models/{name}/inspect" in page.one("body").text)
         page.until(lambda: "PATCH /v1/verdicts/{number}" in page.one("body").text)
         assert page.faults() == []
+
+
+def test_a_folder_of_images_is_chosen_whole(
+    page: StudioPage, serving_studio: Serving, tmp_path: Path
+) -> None:
+    folder = write_images(tmp_path / "good" / "monday", stripes(3, 32, seed=1)).parent
+    write_images(tmp_path / "good" / "tuesday", stripes(2, 32, seed=2))
+    (folder / "notes.txt").write_text("not for the model")
+    with serving_studio() as url:
+        page.go(url, "#/train", "#train-files")
+        page.choose("input[webkitdirectory]", [folder])
+        page.until(lambda: "5 images to learn from" in page.one("main").text)
+        assert page.one("#preview-name").text == "5 images to learn from."

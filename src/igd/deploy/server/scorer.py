@@ -73,16 +73,17 @@ class Scorer:
                         job.prediction.set_exception(error)
 
     def _next(self) -> list[Job]:
-        """Those for the model of the oldest job, in order; empty when there will be none."""
+        """Half of those for the model of the oldest job, in order, so that there is work for the
+        cores while answers are written and new images decoded; empty when there will be none.
+        """
         with self._changed:
             while True:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
                 if not self._waiting:
                     return []
                 predictor = self._waiting[0].predictor
-                jobs = [job for job in self._waiting if job.predictor is predictor][
-                    : min(self.batch, predictor.batch_)
-                ]
+                same = [job for job in self._waiting if job.predictor is predictor]
+                jobs = same[: min(self.batch, predictor.batch_, (len(same) + 1) // 2)]
                 for job in jobs:
                     self._waiting.remove(job)
                 if running := [

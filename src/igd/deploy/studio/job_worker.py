@@ -44,7 +44,7 @@ DONE, FAILED = 0, 1
 SHOWN = 24  # odd images with a map
 TYPICAL = 3  # others
 PATIENCE = 60.0  # seconds for a former process to let go of the model
-OF_ODD_IMAGES = "lie far above the rest and raise the threshold"  # of what is said of them
+OF_ODD_IMAGES = "far above the rest and raise"  # of what is said of them
 FLAG = re.compile(r" \(--[\w-]+\)")  # of the command line, which whoever reads this does not use
 FIGURES = (
     "image_auroc",

@@ -12,7 +12,7 @@ import { ratesOf } from "./verdicts.js";
 const words = texts.model;
 const NAMED = 8; // odd images
 const REPORTS = 3; // the newest
-const ODD = /lie far above the rest and raise/; // what the command line says of them, with flags of its own
+const ODD = /far above the rest and raise/; // what the command line says of them, with flags of its own
 
 export async function modelView(about, name) {
   const path = `v1/studio/models/${encodeURIComponent(name)}`;
@@ -104,8 +104,15 @@ function recalibration(about, model) {
   const sender = new Sender(about);
   const said = make("div");
   const received = make("p.soft", { role: "status" });
+  const tooFew = make("p.caution", { role: "status", id: "too-few", hidden: true });
+  let kept = 0;
+  const warn = () => {
+    const fewest = imagesToPromise(Number(rate.value));
+    tooFew.hidden = !kept || kept >= fewest;
+    tooFew.textContent = words.tooFew(percent(Number(rate.value)), fewest, kept);
+  };
   const rates = ratesOf({ ...model.info, calibration_images: model.calibration_images });
-  const rate = make("select", { id: "calibrate-rate" }, rates.map((each) => make("option", { value: String(each) }, percent(each))));
+  const rate = make("select", { id: "calibrate-rate", onchange: () => warn() }, rates.map((each) => make("option", { value: String(each) }, percent(each))));
   rate.value = String(model.rate);
   const begin = async (set) => {
     const job = await send("POST", "v1/jobs", { kind: "calibrate", model: model.name, set, rate: Number(rate.value) });
@@ -116,9 +123,10 @@ function recalibration(about, model) {
   const onChange = async () => {
     if (!sender.setId) return;
     const { images } = await (await ask(`v1/sets/${sender.setId}`)).json();
-    const kept = images.filter((image) => !image.reason).length;
+    kept = images.filter((image) => !image.reason).length;
     received.textContent = texts.train.kept(kept, images.length - kept);
     start.hidden = !kept;
+    warn();
   };
   return make(
     "section.panel",
@@ -131,9 +139,15 @@ function recalibration(about, model) {
     intake(about, sender, "good", texts.train, onChange, "calibrate-files"),
     about.has_data_root ? folderChooser(async (folder) => begin((await send("POST", "v1/sets", { folder })).id)) : null,
     received,
+    tooFew,
     start,
     said,
   );
+}
+
+// A quarter of the images tells how they look now; the others set the threshold.
+function imagesToPromise(rate) {
+  return Math.ceil((Math.ceil(1 / rate - 1e-9) - 1) / 0.75);
 }
 
 function removal(path, name) {
