@@ -377,6 +377,12 @@ def engines_table(result: dict[str, Any]) -> str:
     return f"{table(names, rows)}\n{said}"
 
 
+def ranks_table(result: dict[str, Any]) -> str:
+    rows = list(result["ranks"].items())
+    faster = result["times_as_fast"]
+    return f"{table(('processes', 'seconds'), rows)}\nTwo are {faster} times as fast as one.\n"
+
+
 def waiting_table(result: dict[str, Any]) -> str:
     policies = ("spinning", "briefly", "sleeping")
     rows = [
@@ -566,6 +572,7 @@ TABLES = {  # by the key that a result of each kind has
     "exported": exported_table,
     "served": served_table,
     "engines": engines_table,
+    "ranks": ranks_table,
     "waited": waiting_table,
     "growth": growth_table,
     "tiled": tiles_table,

@@ -73,9 +73,7 @@ class Scorer:
                         job.prediction.set_exception(error)
 
     def _next(self) -> list[Job]:
-        """Half of those for the model of the oldest job, in order, so that there is work for the
-        cores while answers are written and new images decoded; empty when there will be none.
-        """
+        """Those for the model of the oldest job, in order; empty when there will be none."""
         with self._changed:
             while True:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
@@ -83,7 +81,7 @@ class Scorer:
                     return []
                 predictor = self._waiting[0].predictor
                 same = [job for job in self._waiting if job.predictor is predictor]
-                jobs = same[: min(self.batch, predictor.batch_, (len(same) + 1) // 2)]
+                jobs = same[: min(self.batch, predictor.batch_)]
                 for job in jobs:
                     self._waiting.remove(job)
                 if running := [
