@@ -112,6 +112,7 @@ def test_newer_and_other_kinds(saved: Path) -> None:
         lambda header: header["scales"][0].update(smoothing="x"),
         lambda header: header["calibration"].update(background_level=float("nan")),
         lambda header: header["fusion"].update(threshold=float("inf")),
+        lambda header: header["fusion"].update(scalers=None, sharpness=9.0),
         lambda header: header.update(scales=1000 * header["scales"]),
         lambda header: header["provenance"].pop("made_by"),
         lambda header: header["objective"].update(surprise=1),

@@ -16,7 +16,7 @@ from igd.benchmark.run import Protocol
 from igd.data.dataset import Dataset
 from igd.data.formats.folders import categories, is_category
 from igd.data.formats.idx import find_idx, read_idx
-from igd.data.formats.medical import find_medical_set
+from igd.data.formats.kvasir_lag import find_medical_set
 from igd.data.formats.npz import read_arrays
 from igd.data.protocols import apply_protocols
 from igd.data.reading import read_dataset

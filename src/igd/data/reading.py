@@ -8,8 +8,8 @@ from igd.data.dataset import Dataset
 from igd.data.formats.cifar import is_cifar, read_cifar
 from igd.data.formats.folders import categories, read_folder
 from igd.data.formats.idx import find_idx, read_idx_folder
+from igd.data.formats.kvasir_lag import find_medical_set, read_medical_set
 from igd.data.formats.manifest import MANIFESTS, read_manifest
-from igd.data.formats.medical import find_medical_set, read_medical_set
 from igd.data.formats.npz import read_npz
 from igd.data.groups import group_by_pattern, warn_of_shared_groups
 from igd.errors import UserError

@@ -60,6 +60,10 @@ class Fusion:
     # Of the soft maximum that lets one strongly deviating part speak; None: a mean over scales.
     sharpness: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.sharpness is not None and self.scalers is None:
+            raise ValueError("the soft maximum is one of scaled parts, and there are no scalers")
+
     def at_threshold(self, threshold: float) -> Fusion:
         return replace(self, threshold=threshold)
 

@@ -22,7 +22,6 @@ from igd.scales.base import FeatureScale
 from igd.scales.fusion import Fusion
 from igd.scales.recipes import find_recipe
 from igd.scales.region_mask import RegionMask
-from igd.training.autoencoders import train_autoencoders
 from igd.training.calibrate import (
     Model,
     measure_autoencoders,
@@ -38,6 +37,7 @@ from igd.training.learner import Learner, fresh_scales
 from igd.training.material import gather, provenance
 from igd.training.parameters import OWN, PLACES, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
+from igd.training.train_autoencoders import train_autoencoders
 from igd.version import __version__
 
 

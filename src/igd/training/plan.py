@@ -36,10 +36,10 @@ from igd.scales.recipes import (
     find_objective,
     find_recipe,
 )
-from igd.training.aim import aimed, first_readable
 from igd.training.checkpoint import Controls
 from igd.training.parameters import Parameters, check_seed
 from igd.training.refusals import refuse_with_tiles, refuse_without_effect
+from igd.training.roi_and_alignment import aimed, first_readable
 
 # Images, at most, by scales on features: more teach little and take memory. Small ones take less of
 # it, and the Gaussian of their one long vector needs more of them.

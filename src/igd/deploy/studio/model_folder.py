@@ -11,7 +11,7 @@ from igd.deploy.loading import load_predictor
 from igd.deploy.model_info import predictor_info
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.service import Service
-from igd.deploy.studio.realised import realised
+from igd.deploy.studio.realised_rates import realised
 from igd.deploy.studio.verdicts import Verdicts, version_of
 from igd.deploy.studio.workspace import Workspace
 from igd.errors import UserError

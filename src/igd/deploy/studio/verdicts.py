@@ -20,7 +20,7 @@ from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.schemas import ImageResponse
 from igd.deploy.studio.database import now
 from igd.deploy.studio.outcomes import Outcome
-from igd.deploy.studio.realised import Counts
+from igd.deploy.studio.realised_rates import Counts
 from igd.deploy.studio.workspace import Workspace, within
 from igd.files import atomic
 from igd.inference.predictor import Predictor

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import stripes, write_images
 
-from igd.data.formats.medical import (
+from igd.data.formats.kvasir_lag import (
     HYPER_KVASIR,
     LAG,
     MedicalSet,
