@@ -43,7 +43,7 @@ def rated(detector: IGD, images: list[Image.Image], labels: np.ndarray) -> Itera
     """Each movement, and what the detector makes of images that were moved so."""
     for name, poses in movements(len(images), max(images[0].size)).items():
         moved = [aligned(image, pose) for image, pose in zip(images, poses, strict=True)]
-        scores = np.array([each.score for each in detector.predict(moved)])
+        scores = -detector.score_samples(moved)
         alarms = scores > detector.threshold_
         yield (
             name,

@@ -25,6 +25,7 @@ from igd.inference.predictor import Prediction, Predictor
 from igd.inference.runtime import Runtime
 from igd.progress import TerminalProgress
 
+TRAINED = {"global", "local"}
 SETS = (("position", "bank", "whole"), ("global",), ("local",), ("global", "local", "position"))
 
 
@@ -58,7 +59,8 @@ def main() -> None:
 def row(scales: tuple[str, ...], options: argparse.Namespace) -> dict[str, Any]:
     """One detector, its exported model and that in 8 bits."""
     dataset = read_dataset(options.data)
-    detector = IGD(scales=scales, steps=options.steps).fit(dataset, progress=TerminalProgress())
+    training = {"steps": options.steps} if TRAINED.intersection(scales) else {}
+    detector = IGD(scales=scales, **training).fit(dataset, progress=TerminalProgress())
     found: dict[str, Any] = {"scales": list(scales), "auroc": auroc(detector, dataset)}
     with tempfile.TemporaryDirectory() as folder:
         detector.save(Path(folder) / "model.igd")

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from igd import IGD
 from igd.backbones.architectures import DEFAULT, Backbone
-from igd.backbones.features import FrozenBackbone
+from igd.backbones.features import FrozenBackbone, input_side
 from igd.backbones.weights import load_backbone
 from igd.benchmark.benchmark_data import find_data
 from igd.benchmark.run import Protocol
@@ -40,7 +40,6 @@ from igd.pretraining import contrastive, distillation
 from igd.pretraining.encoders import save_encoder
 from igd.progress import Progress, TerminalProgress
 from igd.scales.whitening import start_whitened
-from igd.training.plan import input_side
 
 PARTS = ("contrastive", "distilled")
 WATCHED = 5  # points of the curve, each after twice as many steps as the one before

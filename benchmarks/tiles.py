@@ -50,9 +50,12 @@ def enlarged() -> Pixels:
     of many pixels shows it.
     """
     bricks = Image.fromarray(photograph_of_bricks())
-    side = tuple(ENLARGED * length for length in bricks.size)
-    large = np.asarray(bricks.resize(side, Image.Resampling.BICUBIC))
-    return np.pad(large, [(0, length) for length in large.shape], mode="symmetric")
+    width, height = bricks.size
+    large = np.asarray(
+        bricks.resize((ENLARGED * width, ENLARGED * height), Image.Resampling.BICUBIC)
+    )
+    pixels = np.asarray(large)
+    return np.pad(pixels, [(0, length) for length in pixels.shape], mode="symmetric")
 
 
 def wall(rng: np.random.Generator, size: tuple[int, int]) -> Pixels:

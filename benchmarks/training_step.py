@@ -36,7 +36,7 @@ from igd.method.networks import AutoEncoder, Critic
 from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH, SMALLEST, WHOLE_IMAGE, Similarity
-from igd.method.training_state import TrainingState, start_training
+from igd.method.training_state import Batch, TrainingState, start_training
 from igd.ops.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed
 from igd.scales.autoencoder import in_fast_layout
 
@@ -50,11 +50,12 @@ class Images:
     def __len__(self) -> int:
         return len(self.images)
 
-    def __getitem__(self, indices: Tensor) -> Tensor:
+    def encoder_input(self, indices: Tensor) -> Tensor:
         return self.images[indices].contiguous(memory_format=self.layout)
 
-    def seen(self, indices: Tensor, mirrored: Tensor | None = None) -> None:
-        return None
+    def batch(self, indices: Tensor, mirrored: Tensor | None = None) -> Batch:
+        images = self.encoder_input(indices)
+        return Batch(images, images)
 
 
 def main() -> None:
@@ -104,9 +105,11 @@ def fresh(side: int, width: int, samples: Images, training: Training, fast: bool
         use_library_convolutions(autoencoder)
     state = start_training(autoencoder, critic, samples, training)
     if not fast:
-        settings = {"lr": training.learning_rate, "weight_decay": training.weight_decay}
-        state.optimizer = torch.optim.Adam(autoencoder.parameters(), **settings)
-        state.critic_optimizer = torch.optim.Adam(critic.parameters(), **settings)
+        adam = partial(
+            torch.optim.Adam, lr=training.learning_rate, weight_decay=training.weight_decay
+        )
+        state.optimizer = adam(autoencoder.parameters())
+        state.critic_optimizer = adam(critic.parameters())
     return state
 
 
@@ -148,11 +151,11 @@ def plain(state: TrainingState, samples: Images, setting: Similarity) -> None:
     encoder, decoder, critic = state.autoencoder.encoder, state.autoencoder.decoder, state.critic
     for _ in range(STEPS + 1):  # as many E-steps as ours has
         with torch.no_grad():
-            latent = encoder(samples[torch.arange(len(samples))])
+            latent = encoder(samples.encoder_input(torch.arange(len(samples))))
             mean = latent.mean(dim=0)
             variance = (latent - mean).square().sum(dim=1).mean()
     for _ in range(STEPS):
-        image = samples[torch.randperm(len(samples))]
+        image = samples.encoder_input(torch.randperm(len(samples)))
         alpha, zeta = torch.rand(len(image)) / 2, torch.rand(len(image))
 
         latent = encoder(image)

@@ -95,7 +95,8 @@ def measured(rounds: int, beside: Sequence[int]) -> dict[str, Any]:
         }
 
         def served(policy: str, clients: int) -> float:
-            return REQUESTS / send(urls[policy], images, clients, REQUESTS)["images_per_second"]
+            sent = send(urls[policy], images, clients, REQUESTS)
+            return REQUESTS / float(sent["images_per_second"])
 
         ways: dict[str, Callable[[str], float]] = {
             **{

@@ -35,7 +35,7 @@ COLUMNS = ("tried", "refused", "survived", "unnoticed", *OUTCOMES[2:], "peak_mb"
 
 class Part(NamedTuple):
     run: Callable[[Materials, int, int], Iterable[Tally]]
-    count: int  # of the full campaign
+    tries: int  # of the full campaign
 
 
 PARTS = {
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.parts or PARTS:
             part = PARTS[name]
             rows = []
-            for row in part.run(materials, options.count or part.count, options.seed):
+            for row in part.run(materials, options.count or part.tries, options.seed):
                 rows.append(row)
                 show(row)
                 bad += row.wrong + row.crashed + row.hung

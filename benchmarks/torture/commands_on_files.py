@@ -109,7 +109,8 @@ def same_scores(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """The same verdicts, and numbers that differ by rounding alone: what is missing is scored in
     other batches than before.
     """
-    rows = list(zip_longest(one["rows"], other["rows"], fillvalue={}))
+    nothing: dict[str, Any] = {}
+    rows = list(zip_longest(one["rows"], other["rows"], fillvalue=nothing))
     return all(
         mine.get("path") == theirs.get("path")
         and mine["is_anomalous"] == theirs["is_anomalous"]

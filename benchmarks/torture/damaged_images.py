@@ -69,9 +69,9 @@ def torture(materials: Materials, count: int, seed: int) -> list[Tally]:
                 count_answer(server, case, answer, whole[case.undamaged][0], answers[-1], SAME)
             found = by_command(worker, materials.igd, folder, command)
             for case, answer in zip(cases, answers, strict=True):
-                own = found.get(str(case.path))
-                if own is not None:
-                    count_answer(command, case, own, whole[case.undamaged][0], answer, SAME)
+                printed = found.get(str(case.path))
+                if printed is not None:
+                    count_answer(command, case, printed, whole[case.undamaged][0], answer, SAME)
             for case in cases:
                 case.path.unlink()
         server.remember(peak(process.pid))

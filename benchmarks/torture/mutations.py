@@ -48,7 +48,7 @@ def overwrite(data: bytearray, rng: Generator) -> bytearray:
     size = int(rng.choice([1, 2, 4]))
     place = int(rng.integers(max(1, len(data) - size)))
     value = int(rng.choice(EXTREMES)) & (256**size - 1)
-    data[place : place + size] = value.to_bytes(size, str(rng.choice(["big", "little"])))  # type: ignore[arg-type]
+    data[place : place + size] = value.to_bytes(size, str(rng.choice(["big", "little"])))
     return data
 
 

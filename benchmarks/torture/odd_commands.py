@@ -154,5 +154,5 @@ WORDS = st.one_of(
     st.sampled_from(
         ["fast", "paper", "global", "global,local", "imagenet", "scratch", "mnist", "0"]
     ),
-    st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs",)), max_size=12),
+    st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), max_size=12),
 )
