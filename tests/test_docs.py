@@ -1,6 +1,7 @@
 """Every command and snippet of the documentation runs as printed."""
 
 import asyncio
+import importlib
 import importlib.util
 import json
 import re
@@ -169,6 +170,16 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = re.findall(r"`([\w/]+/\w+\.py)[`:]", page.read_text(encoding="utf-8"))
     there = [any((ROOT / top / name).is_file() for top in ("", "src/igd")) for name in named]
     assert all(there), [name for name, found in zip(named, there, strict=True) if not found]
+
+
+def test_what_stands_beside_an_equation_exists() -> None:
+    """In the module that defines it, as `method.md` says `module.name`."""
+    table = (ROOT / "docs" / "method.md").read_text(encoding="utf-8").split("\n\n")[2]
+    named = re.findall(r"`(\w+)\.(\w+)`", table)
+    assert len(named) > 7
+    for module, name in named:
+        there = getattr(importlib.import_module(f"igd.method.{module}"), name)
+        assert there.__module__ == f"igd.method.{module}", (module, name)
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=place)
