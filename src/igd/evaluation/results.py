@@ -139,14 +139,14 @@ def write_map(path: Path, anomaly_map: NDArray[np.float32], kind: MapFormat) -> 
     """A raw map, without a suffix in `path`: float32 as .npy, or a 16-bit grey .png in which
     0..65535 means 0..1.
     """
-    with (
-        atomic(path.with_name(f"{path.name}.{kind.removesuffix('16')}")) as part,
-        part.open("wb") as file,
-    ):
-        if kind == "npy":
-            np.save(file, anomaly_map, allow_pickle=False)
-        else:
-            as_grey16(anomaly_map).save(file, format="PNG")
+    # Through memory: into a file, NumPy writes past Python, and is silent where the disk is full.
+    contents = io.BytesIO()
+    if kind == "npy":
+        np.save(contents, anomaly_map, allow_pickle=False)
+    else:
+        as_grey16(anomaly_map).save(contents, format="PNG")
+    with atomic(path.with_name(f"{path.name}.{kind.removesuffix('16')}")) as part:
+        part.write_bytes(contents.getvalue())
 
 
 def read_rows(path: Path, kind: TableFormat) -> Iterator[dict[str, Any]]:
