@@ -8,6 +8,7 @@ from typing import Any
 from igd import __version__, cpu
 
 cpu.let_waiting_threads_sleep()  # as every command does, before torch is imported
+cpu.let_threads_take_turns()
 
 import torch  # noqa: E402
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+TURN = 5e-4  # seconds
 DECODERS = 4  # threads; Pillow decodes outside the interpreter's lock
 
 Item = TypeVar("Item")
@@ -34,6 +36,16 @@ def let_waiting_threads_sleep() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def let_threads_take_turns() -> None:
+    """For a process that decodes or answers while it scores.
+
+    A thread keeps Python's lock for 5 ms while others want it. Scoring asks for it between many
+    short operations, and waits that long each time; with turns of half a millisecond a server
+    answers a tenth more requests.
+    """
+    sys.setswitchinterval(TURN)
 
 
 def in_parallel(

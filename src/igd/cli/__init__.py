@@ -32,7 +32,7 @@ from igd.cli import (
     weights_command,
 )
 from igd.cli.common import DONE, FAILED, INTERRUPTED, USER_ERROR, Parser
-from igd.cpu import let_waiting_threads_sleep
+from igd.cpu import let_threads_take_turns, let_waiting_threads_sleep
 from igd.errors import Interrupted, UserError
 from igd.text import visible
 from igd.version import __version__
@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(given)
     options.given = list(given)  # for a command that starts itself in further processes
     let_waiting_threads_sleep()
+    let_threads_take_turns()
     # What Pillow can't read is said by us, by name.
     warnings.filterwarnings("ignore", module=r"PIL\.")
     warnings.filterwarnings("ignore", message=r"Image size \(\d+ pixels\) exceeds limit")
