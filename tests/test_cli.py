@@ -16,6 +16,7 @@ from igd import IGD
 from igd.cli import main
 
 QUICK = ["--quiet"]
+LONG = 5000 * "x"
 SCRATCH = [
     "--steps",
     "3",
@@ -220,6 +221,33 @@ def test_usage_errors_and_help(capsys: pytest.CaptureFixture[str]) -> None:
             main(arguments)
         assert stopped.value.code == code
     assert "igd train parts/good -o parts.igd" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", LONG, "-o", "parts.igd"],
+        ["train", ".", "-o", LONG],
+        ["predict", LONG, "."],
+        ["verify", LONG, "--verbose"],
+        ["studio", LONG],
+        ["benchmark", "run", "mnist", "--data", LONG],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_name_that_is_too_long(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_images(tmp_path / "good", stripes(4, 32))
+    assert main(command) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("igd: error: ")
+    assert "too long" in said
+    assert len(said) < 200
 
 
 def test_help_does_not_import_torch() -> None:

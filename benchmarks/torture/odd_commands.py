@@ -72,7 +72,7 @@ def fresh(place: Path, materials: Materials) -> None:
 def _attempt(worker: Worker, place: Path, line: list[str], row: Tally) -> None:
     job = {"do": "command", "cwd": str(place), "command": line, "stop_after": STOP}
     ended = worker.ask({**job, "kill_after": HUNG}, HUNG + 60)
-    case = " ".join(map(repr, line))
+    case = " ".join(repr(each)[:60] for each in line)
     if "code" not in ended or ended["killed"]:
         return row.add("crashed" if "crashed" in ended else "hung", f"{case}: {str(ended)[-150:]}")
     row.remember(ended["peak_mb"])

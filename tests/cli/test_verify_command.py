@@ -37,7 +37,9 @@ def test_one_flipped_bit(
     fitted.save(tmp_path / "parts.igd")
     damaged = flipped(tmp_path / "parts.igd", at)
     assert main(["verify", str(damaged), str(tmp_path / "parts.igd"), "--json"]) == 2
-    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    out, err = capsys.readouterr()
+    assert err.startswith("igd: error: ")
+    first, second = map(json.loads, out.splitlines())
     assert not first["is_whole"]
     assert "damaged" in first["error"]
     assert second["is_whole"]  # the others are checked all the same

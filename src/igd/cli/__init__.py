@@ -5,6 +5,7 @@ command that needs it.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import warnings
@@ -38,6 +39,7 @@ from igd.text import visible
 from igd.version import __version__
 
 # In the order a newcomer meets them.
+SHOWN = 40  # characters of a name that is too long
 COMMANDS = (
     demo_command,
     train_command,
@@ -121,6 +123,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return USER_ERROR
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            name = str(error.filename)
+            print(
+                f"igd: error: {visible(name[:SHOWN])}...: a name of {len(name):,} characters is "
+                f"too long for this file system",
+                file=sys.stderr,
+            )
+            return USER_ERROR
         if options.verbose:
             raise
         print(

@@ -38,8 +38,7 @@ def run(options: argparse.Namespace) -> int:
             damaged += 1
             if options.json:
                 print(json.dumps({"path": str(path), "is_whole": False, "error": str(error)}))
-            else:
-                print(f"igd: error: {error}", file=sys.stderr)
+            print(f"igd: error: {error}", file=sys.stderr)
             continue
         if options.json:
             print(json.dumps({"is_whole": True, "error": None, **verified.to_json()}))
