@@ -134,13 +134,9 @@ def by_command(worker: Worker, model: Path, folder: Path, row: Tally) -> dict[st
         return {}
     row.remember(ended["peak_mb"])
     found: dict[str, dict[str, Any]] = {}
-    for line in ended["err"].splitlines():
-        if line.startswith("igd: left out: "):
-            path = line.removeprefix("igd: left out: ").partition(": ")[0]
-            found[path] = {"refused": line}
     for line in ended["out"].splitlines():
         told = json.loads(line)
-        found[told["path"]] = told
+        found[told["path"]] = {"refused": told["error"]} if told.get("error") else told
     if ended["code"] not in (0, 1, 2) or "Traceback" in ended["err"] or not found:
         row.add("crashed", ended["err"][-200:])
     return found
