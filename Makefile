@@ -52,8 +52,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/similarity.py
 	$(BIN)/python benchmarks/training_step.py
 
-# Damaged files, kills, failing writes, odd command lines and bad requests, all by a seed: about half an
-# hour of one core for all parts. COUNT=100 makes a part short.
+# Damaged files, kills, failing writes, odd command lines and bad requests, all by a seed: about three
+# quarters of an hour of one core for all parts. COUNT=100 makes a part short.
 torture: $(READY)
 	$(TORTURE) $(COUNT:%=--count %)
 

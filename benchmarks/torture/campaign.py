@@ -1,7 +1,7 @@
 """Run the campaign, or parts of it: what was tried, and what became of it.
 
-It is seeded and ends by itself; the full one takes about half an hour of one core. A part's rows in
-the JSON file are replaced, the others stay.
+It is seeded and ends by itself; the full one takes three quarters of an hour of one core. A part's
+rows in the JSON file are replaced, the others stay.
 
 PYTHONPATH=benchmarks python -m torture.campaign -o docs/results/torture.json
 PYTHONPATH=benchmarks python -m torture.campaign images server --count 100
