@@ -297,6 +297,9 @@ def changed(exported: Path, target: Path, change: dict[str, object]) -> None:
         {"geometry": {"side": 32, "fit": "resize"}},
         {"usual_heat": None},
         {"smallest_side": [16]},
+        {"provenance": "somebody"},
+        {"geometry": {"side": 96, "fit": "resize", "roi": 0}},
+        {"geometry": {"side": 96, "fit": "resize", "align": ""}},
     ],
 )
 def test_an_impossible_description_is_refused(

@@ -40,7 +40,11 @@ class Geometry:
     def from_json(described: dict[str, Any]) -> Geometry:
         """The reverse of `dataclasses.asdict`, for a reader that checks the rest."""
         kinds: dict[str, type[Roi] | type[Alignment]] = {"roi": Roi, "align": Alignment}
-        inner = {n: kind.from_json(described[n]) for n, kind in kinds.items() if described.get(n)}
+        inner = {
+            name: kind.from_json(described[name])
+            for name, kind in kinds.items()
+            if described.get(name) is not None
+        }
         return Geometry(**{**described, **inner})
 
     @property

@@ -122,7 +122,7 @@ class Predictor(ABC):
     @property
     def identity_(self) -> dict[str, Any]:
         """What made a result, as far as the model knows."""
-        return {name: self.provenance_[name] for name in ("backbone", "made_by")}
+        return {name: self.provenance_.get(name) for name in ("backbone", "made_by")}
 
     @property
     def background_level_(self) -> float:

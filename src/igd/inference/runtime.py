@@ -106,6 +106,7 @@ class Runtime(Predictor):
             and self.channels_ in (1, 3)
             and isinstance(self.smallest_side_, int)
             and 0 <= self.smallest_side_ <= LARGEST_SIDE
+            and isinstance(self.provenance_, dict)
             and known == list(OUTPUTS)
             and [each.name for each in self.session.opened.get_inputs()] == [INPUT, *places]
             and self.session.opened.get_inputs()[0].shape[1:] == [3, side, side]
