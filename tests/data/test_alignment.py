@@ -23,6 +23,7 @@ from igd.data.alignment import (
 )
 from igd.data.geometry import Geometry
 from igd.errors import UserError
+from igd.inference.header import read_as
 
 FRAME = (240, 180)
 WHOLE = (0, 0, *FRAME)
@@ -136,10 +137,10 @@ def test_what_a_shift_would_have_hidden_is_forgotten() -> None:
 def test_it_survives_a_header_and_nonsense_does_not(alignment: Alignment) -> None:
     geometry = Geometry(64, align=alignment)
     described = json.loads(json.dumps(asdict(geometry)))
-    assert Geometry.from_json(described) == geometry
+    assert read_as(Geometry, described) == geometry
     for wrong in ({"size": [9, 9]}, {"area": [0, 0, 999, 5]}, {"reference": "!"}, {"size": [0, 0]}):
         with pytest.raises(ValueError, match=r"impossible|base64|Only|padding"):
-            Alignment.from_json({**described["align"], **wrong})
+            read_as(Alignment, {**described["align"], **wrong})
 
 
 def test_what_is_too_far_is_told() -> None:

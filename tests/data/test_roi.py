@@ -10,6 +10,7 @@ from PIL import Image
 from igd.data.geometry import FITS, Geometry
 from igd.data.roi import GREY, Roi
 from igd.errors import UserError
+from igd.inference.header import read_as
 
 RNG = np.random.default_rng(0)
 
@@ -120,10 +121,10 @@ def test_a_thin_or_huge_mask_is_kept_small_and_never_empty() -> None:
 def test_it_survives_a_header() -> None:
     inside = disc(60, 40)
     geometry = Geometry(32, "letterbox", Roi.of(inside))
-    again = Geometry.from_json(json.loads(json.dumps(asdict(geometry))))
+    again = read_as(Geometry, json.loads(json.dumps(asdict(geometry))))
     assert again == geometry
     np.testing.assert_array_equal(again.counted, geometry.counted)
-    assert Geometry.from_json({"side": 32, "fit": "crop"}) == Geometry(32, "crop")
+    assert read_as(Geometry, {"side": 32, "fit": "crop"}) == Geometry(32, "crop")
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,8 @@ def changed(exported: Path, target: Path, change: dict[str, object]) -> None:
         {"provenance": "somebody"},
         {"geometry": {"side": 96, "fit": "resize", "roi": 0}},
         {"geometry": {"side": 96, "fit": "resize", "align": ""}},
+        {"geometry": {"side": 96, "fit": "resize", "roi": {"box": [0, 0, 9, 9], "frame": "x"}}},
+        {"tiling": {"side": 96, "overlap": 1e99, "size": None}},
     ],
 )
 def test_an_impossible_description_is_refused(

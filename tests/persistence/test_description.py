@@ -17,12 +17,11 @@ from igd import IGD
 from igd.data.geometry import Geometry
 from igd.errors import UserError
 from igd.inference.conformal import Calibration
+from igd.inference.header import check_values, read_as
 from igd.method.objective import OBJECTIVES, Objective
 from igd.persistence.description import (
     check_parameters,
     check_provenance,
-    check_values,
-    read_as,
     scale_settings,
 )
 from igd.scales.fusion import Fusion, RobustScaler

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,12 +70,6 @@ class Alignment:
         height, width = pixels.shape
         packed = base64.b64encode(pixels.tobytes()).decode("ascii")
         return Alignment(frame, window, (width, height), packed)
-
-    @staticmethod
-    def from_json(described: dict[str, Any]) -> Alignment:
-        """The reverse of `dataclasses.asdict`."""
-        listed: dict[str, Any] = {n: tuple(described[n]) for n in ("frame", "area", "size")}
-        return Alignment(**{**described, **listed})
 
     @cached_property
     def pixels(self) -> Floats:

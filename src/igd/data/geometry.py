@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +35,6 @@ class Geometry:
     fit: Fit = "resize"
     roi: Roi | None = None
     align: Alignment | None = None
-
-    @staticmethod
-    def from_json(described: dict[str, Any]) -> Geometry:
-        """The reverse of `dataclasses.asdict`, for a reader that checks the rest."""
-        kinds: dict[str, type[Roi] | type[Alignment]] = {"roi": Roi, "align": Alignment}
-        inner = {
-            name: kind.from_json(described[name])
-            for name, kind in kinds.items()
-            if described.get(name) is not None
-        }
-        return Geometry(**{**described, **inner})
 
     @property
     def frame(self) -> Size | None:

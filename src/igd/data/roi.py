@@ -64,15 +64,6 @@ class Roi:
             frame, box, base64.b64encode(packed.tobytes()).decode("ascii"), (size[0], size[1])
         )
 
-    @staticmethod
-    def from_json(described: dict[str, Any]) -> Roi:
-        """The reverse of `dataclasses.asdict`."""
-        listed: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in described.items()
-        }
-        return Roi(**listed)
-
     @cached_property
     def pixels(self) -> MaskPixels:
         """The mask of the box, as fine as it was kept."""

@@ -6,4 +6,5 @@ conformal  what a score means: p-values, thresholds, the promise
 regions    connected areas of an anomaly map, as boxes
 mismatch   how an image differs from those a model learnt from
 runtime    exported models in ONNX Runtime
+header     the header of a model as typed values, every one checked
 """

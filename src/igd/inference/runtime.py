@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from igd import cpu
-from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.geometry import LARGEST_SIDE, Geometry
 from igd.data.tiles import Tiling
 from igd.errors import DamagedModel, ModelWarning, UserError
 from igd.inference.checksum import has_its_checksum
 from igd.inference.conformal import Calibration
+from igd.inference.header import check_values, read_as
 from igd.inference.predictor import BatchScores, Predictor
 from igd.ops.session import Session
 
@@ -84,7 +85,8 @@ class Runtime(Predictor):
             )
         if header["format"] >= CHECKED_SINCE and not self.is_checked:
             raise DamagedModel("damaged: its checksum is missing; export it again or copy it again")
-        self.geometry_ = Geometry.from_json(header["geometry"])
+        check_values(header)
+        self.geometry_ = read_as(Geometry, header["geometry"])
         self.tiling_ = _tiling(header.get("tiling"))
         self.channels_, self.smallest_side_ = header["channels"], header["smallest_side"]
         self.calibration_ = Calibration(
@@ -101,9 +103,7 @@ class Runtime(Predictor):
         known = [output.name for output in self.session.opened.get_outputs()[: len(OUTPUTS)]]
         places = [PLACES] if self.tiling_ and self.tiling_.size else []
         possible = (
-            self.geometry_.fit in FITS
-            and 0 < side <= LARGEST_SIDE
-            and self.channels_ in (1, 3)
+            self.channels_ in (1, 3)
             and isinstance(self.smallest_side_, int)
             and 0 <= self.smallest_side_ <= LARGEST_SIDE
             and isinstance(self.provenance_, dict)
@@ -151,7 +151,6 @@ def _tiling(described: Any) -> Tiling | None:
     """How images are cut; None where they are read as a whole, as by all older exports."""
     if described is None:
         return None
-    size = described["size"]
-    tiling = Tiling(described["side"], described["overlap"], size and (int(size[0]), int(size[1])))
+    tiling = read_as(Tiling, described)
     tiling.check()
     return tiling

@@ -11,7 +11,7 @@ from torch import Tensor
 from igd.backbones.architectures import Attribution
 from igd.backbones.features import FrozenBackbone, input_side
 from igd.backbones.weights import build_backbone
-from igd.persistence.description import read_as
+from igd.inference.header import read_as
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,12 @@ from igd.errors import UserError
 from igd.files.checkpoint_file import under
 from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.conformal import Calibration
+from igd.inference.header import check_values, read_as
 from igd.method.objective import Objective
 from igd.persistence.backbone_header import backbone_header, read_backbone
 from igd.persistence.description import (
     check_parameters,
     check_provenance,
-    check_values,
-    read_as,
     scale_settings,
 )
 from igd.persistence.older_formats import WORDS_SINCE, upgraded
