@@ -36,8 +36,8 @@ it. Our ImageNet features are those of a frozen EfficientNet-Lite0; the paper di
 Runs that say only 'igd 0.1.0' are from before a run carried a digest of the code that made it.
 
 The default above 64 pixels has changed since: *field* below is today's (`position`, `bank`,
-`whole`). What is called *Gaussian per position* alone, and the tables of scoring, exported models,
-growth, audit, small and contaminated MVTec sets, are of the scale `pixel`, the default before 0.2.
+`whole`). What is called *Gaussian per position* alone, and the tables of growth and of small and
+contaminated MVTec sets, are of the scale `pixel`, the default before 0.2.
 So has the default up to 64 pixels: *Gaussian of embeddings* below is today's. What is called *igd,
 fast, imagenet* on MNIST, Fashion MNIST and CIFAR-10 was the default then, and its commands want
 `--scales global` today.
