@@ -20,7 +20,7 @@ from igd.backbones.graph import FrozenGraph
 # ones see; where the images are grey, the other way round.
 TRUST = 2.0
 SMALL_LIMIT = 64  # pixels a side of small images
-PIXELS_AT_ONCE = 8 * 320 * 320  # of the backbone's input: more would leave the processor's caches
+PIXELS_AT_ONCE = 4 * 320 * 320  # of the backbone's input: more would leave the processor's caches
 
 
 @dataclass(frozen=True)
