@@ -323,7 +323,7 @@ def test_a_full_disk_costs_nothing_learnt(
     def no_training(*_: object) -> None:
         raise AssertionError("a step was trained again")
 
-    monkeypatch.setattr("igd.method.em.autoencoder_loss", no_training)
+    monkeypatch.setattr("igd.method.m_step.autoencoder_loss", no_training)
     assert main([*command, "--resume"]) == 0
     assert IGD.load(model).fitted_.scales
     assert not (tmp_path / "model.igd.checkpoint").exists()

@@ -33,7 +33,7 @@ import numpy as np, torch
 from safetensors.torch import save_file
 from igd import IGD
 from igd.files import checkpoint_file
-from igd.training import autoencoders
+from igd.training import train_autoencoders
 from igd.training.distributed import is_launched, make_fabric
 
 images, target, how = sys.argv[1:]
@@ -41,7 +41,7 @@ torch.set_default_dtype(torch.float64)
 warnings.simplefilter("ignore")
 fabric = make_fabric("cpu", "64-true") if is_launched() else None
 checkpoint_file.SECONDS = 0.0  # one after every step
-agreed, steps = autoencoders.any_of, 0
+agreed, steps = train_autoencoders.any_of, 0
 
 def dying(fabric, wish):
     global steps
@@ -50,7 +50,7 @@ def dying(fabric, wish):
         os.kill(os.getpid(), signal.SIGKILL)
     return agreed(fabric, wish)
 
-autoencoders.any_of = dying
+train_autoencoders.any_of = dying
 options = dict(pretrain="scratch", scales=("global",), steps=10, width=4, batch_size=7)
 detector = IGD(image_size=32, precision="64-true", **options)
 detector.fit(np.load(images), checkpoint=target + ".checkpoint", resume=how == "resuming",

@@ -43,7 +43,7 @@ def make_fabric(device: str, precision: str) -> Fabric:
 
     class Together(DDPStrategy):
         """DDP's processes and collectives without its wrapper, which knows no step that trains one
-        network through another: `method/em.py` sums the gradients.
+        network through another: `method/m_step.py` sums the gradients.
         """
 
         def setup_module(self, module: Module) -> Module:  # type: ignore[override]
