@@ -31,8 +31,8 @@ def let_waiting_threads_sleep() -> None:
     """For a process whose machine may do other work too, before it or its children import torch.
 
     Threads of GNU's OpenMP that wait for each other spin for milliseconds, which on a busy machine
-    keeps the one that is waited for off its core. A thousand spins, then sleep, cost nothing on an
-    idle machine, where sleeping at once takes a third longer (benchmarks/waiting.py).
+    keeps the one that is waited for off its core. A thousand spins, then sleep, cost little on an
+    idle machine, where sleeping at once takes up to a third longer (benchmarks/waiting.py).
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")

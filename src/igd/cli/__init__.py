@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return USER_ERROR
     except Exception as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG and error.filename:
             name = str(error.filename)
             print(
                 f"igd: error: {visible(name[:SHOWN])}...: a name of {len(name):,} characters is "
