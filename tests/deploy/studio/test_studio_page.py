@@ -66,6 +66,7 @@ def test_from_dropped_images_to_a_running_inspection(
         page.go(studio.url, "#/models/stripes", "#calibrate-files")
         page.choose("#calibrate-files", sorted(relit.iterdir())[:7])
         page.until(lambda: "takes about 26 images; there are 7" in page.one("#too-few").text)
+        assert "7 images to calibrate with." in page.one("main").text
         page.choose("#calibrate-files", sorted(relit.iterdir())[7:])
         page.until(lambda: not page.one("#too-few").is_displayed())
         page.one("#recalibrate").click()

@@ -124,7 +124,7 @@ function recalibration(about, model) {
     if (!sender.setId) return;
     const { images } = await (await ask(`v1/sets/${sender.setId}`)).json();
     kept = images.filter((image) => !image.reason).length;
-    received.textContent = texts.train.kept(kept, images.length - kept);
+    received.textContent = words.received(kept, images.length - kept);
     start.hidden = !kept;
     warn();
   };

@@ -117,6 +117,7 @@ export const texts = {
     fromHistory: "Good images of the history",
     fromHistoryHint: "All that passed without alarm, and the false alarms. Give every alarm a verdict first, else the threshold ends too low.",
     fromDropped: "New images",
+    received: (kept, out) => `${images(kept)} to calibrate with${out ? `, ${out} left out` : ""}.`,
     tooFew: (rate, fewest, kept) => `A rate of ${rate} takes about ${fewest} images; there ${kept === 1 ? "is" : "are"} ${kept}. Add more, or accept a higher rate.`,
     start: "Recalibrate",
     again: "Train again with the same images",
