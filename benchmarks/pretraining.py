@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from igd import IGD
 from igd.backbones.architectures import DEFAULT, Backbone
-from igd.backbones.features import FrozenBackbone, input_side
+from igd.backbones.features import FrozenBackbone, input_shape
 from igd.backbones.weights import load_backbone
 from igd.benchmark.benchmark_data import find_data
 from igd.benchmark.run import Protocol
@@ -207,7 +207,9 @@ def distilled(
     one's.
     """
     backbone = load_backbone(DEFAULT)
-    teacher = FrozenBackbone(backbone, input_side(pixels.shape[-1], backbone), (), vector=True)
+    teacher = FrozenBackbone(
+        backbone, input_shape((pixels.shape[-2], pixels.shape[-1]), backbone), (), vector=True
+    )
     settings = replace(distillation.FAST, steps=options.steps, seed=options.seed)
     forget_peak_memory()
     started = time.perf_counter()
@@ -227,7 +229,9 @@ def gaussian_auc(
     """AUC of the distance to the normal images' mean, in whitened features: the descriptor before
     any training.
     """
-    look = FrozenBackbone(encoder, input_side(pixels.shape[-1], encoder), (), vector=True)
+    look = FrozenBackbone(
+        encoder, input_shape((pixels.shape[-2], pixels.shape[-1]), encoder), (), vector=True
+    )
     normal, test = (
         distillation.teacher_vectors(look, part, Progress()) for part in (pixels, test_pixels)
     )

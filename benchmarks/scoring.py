@@ -60,7 +60,7 @@ def main() -> None:
 
 def backbones() -> dict[str, tuple[Callable[[], object], int]]:
     """EfficientNet-Lite0 at 256 pixels in the ways that this machine can run it."""
-    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), SIDE, (), vector=True)
+    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), (SIDE, SIDE), (), vector=True)
     image = torch.rand(1, 3, SIDE, SIDE)
     last = image.contiguous(memory_format=torch.channels_last)
     network = frozen.backbone.network

@@ -70,7 +70,7 @@ def test_resnet18_has_torchvisions_names_and_shapes() -> None:
 def test_pixels_are_made_what_a_network_was_trained_on() -> None:
     kind = KINDS["resnet18"]
     grey = torch.full((2, 1, 8, 8), 51, dtype=torch.uint8)
-    image = prepared(grey, kind, 16)
+    image = prepared(grey, kind, (16, 16))
     assert image.shape == (2, 3, 16, 16)
     for channel, (mean, std) in enumerate(zip(kind.mean, kind.std, strict=True)):
         torch.testing.assert_close(image[:, channel], torch.full((2, 16, 16), (0.2 - mean) / std))
@@ -80,7 +80,7 @@ def test_enlarging_leaves_no_values_that_pixels_cannot_have() -> None:
     edges = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
     edges[..., 4:] = 255
     kind = KINDS["efficientnet_lite0"]
-    pixels = prepared(edges, kind, 32) * kind.std[0] + kind.mean[0]
+    pixels = prepared(edges, kind, (32, 32)) * kind.std[0] + kind.mean[0]
     assert pixels.min() >= -1e-6
     assert pixels.max() <= 1 + 1e-6
 

@@ -14,7 +14,7 @@ from igd.backbones.weights import find_weights, load_backbone, read_parameters
 
 @pytest.fixture(scope="module")
 def frozen() -> FrozenBackbone:
-    return FrozenBackbone(load_backbone("efficientnet_lite0"), 64, (7, 10), vector=True)
+    return FrozenBackbone(load_backbone("efficientnet_lite0"), (64, 64), (7, 10), vector=True)
 
 
 def test_maps_of_the_blocks_asked_for_and_the_vector(frozen: FrozenBackbone) -> None:
@@ -37,7 +37,7 @@ def test_the_vector_tells_where_in_the_image_a_shape_is(frozen: FrozenBackbone) 
 
 
 def test_without_the_vector_the_layers_behind_are_not_kept(frozen: FrozenBackbone) -> None:
-    shorter = FrozenBackbone(frozen.backbone, 64, (7, 10), vector=False)
+    shorter = FrozenBackbone(frozen.backbone, (64, 64), (7, 10), vector=False)
     pixels = torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8)
     assert shorter(pixels).vector is None
     for one, other in zip(shorter(pixels).maps, frozen(pixels).maps, strict=True):

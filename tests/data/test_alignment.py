@@ -94,7 +94,7 @@ def test_geometry_aligns_and_returns(alignment: Alignment) -> None:
     moved = part(16, 10, seed=3)
     pose = geometry.pose(moved)
     usual, found = (
-        geometry.to_square(each, pose) for each, pose in ((part(seed=3), None), (moved, pose))
+        geometry.to_model(each, pose) for each, pose in ((part(seed=3), None), (moved, pose))
     )
     middle = slice(12, -12)
     difference = np.abs(usual[middle, middle].astype(float) - found[middle, middle])

@@ -36,13 +36,13 @@ def test_what_is_outside_is_not_read_and_what_is_inside_is(fit, masked: bool, sc
     assert outside is not None
     np.testing.assert_array_equal(outside[::scale, ::scale], ~inside)
     changed = np.where(outside[:, :, None], noise(120 * scale, 80 * scale), image)
-    before, after = (geometry.to_square(Image.fromarray(each)) for each in (image, changed))
+    before, after = (geometry.to_model(Image.fromarray(each)) for each in (image, changed))
     np.testing.assert_array_equal(before, after)
     row, column = (
         int(each.mean()) for each in np.nonzero(~outside)
     )  # its middle, which every fit reads
     image[row - 3 : row + 3, column - 3 : column + 3] ^= 255
-    assert (geometry.to_square(Image.fromarray(image)) != before).any()
+    assert (geometry.to_model(Image.fromarray(image)) != before).any()
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -52,7 +52,7 @@ def test_a_mark_in_the_region_comes_back_to_its_place_and_none_outside(fit) -> N
     geometry = Geometry(96, fit, Roi.of(inside))
     pixels = np.full((90, 160), GREY, dtype=np.uint8)
     pixels[44:50, 90:96] = 255
-    square = geometry.to_square(Image.fromarray(pixels)).astype(np.float32)
+    square = geometry.to_model(Image.fromarray(pixels)).astype(np.float32)
     back = geometry.to_original((square - GREY).clip(0), 160, 90)
     rows, columns = np.nonzero(back > back.max() / 2)
     assert abs(rows.mean() - 46.5) <= 1.5
@@ -74,7 +74,7 @@ def test_the_mask_of_the_square_is_where_the_region_is_shown(fit) -> None:
     inside = np.zeros((200, 300), dtype=bool)
     inside[40:160, 40:240] = disc(200, 120)
     geometry = Geometry(64, fit, Roi.of(inside))
-    shown = geometry.to_square(Image.fromarray(np.where(inside, 255, 0).astype(np.uint8)))
+    shown = geometry.to_model(Image.fromarray(np.where(inside, 255, 0).astype(np.uint8)))
     assert geometry.counted is not None
     assert (geometry.counted == (shown > (255 + GREY) / 2)).mean() > 0.99
 

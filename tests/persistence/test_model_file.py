@@ -64,7 +64,7 @@ def test_large_models_too(fitted_large: IGD, tmp_path: Path) -> None:
 def test_file_says_what_made_it(saved: Path) -> None:
     with safe_open(saved, framework="pt") as opened:
         header = json.loads(opened.metadata()["igd"])
-    assert header["format"] == 6
+    assert header["format"] == 7
     assert header["parameters"]["recipe"] == "fast"
     assert header["scales"][0]["training"]["seed"] == 1
     assert {"made_by", "made_at", "torch", "images", "fingerprint"} <= header["provenance"].keys()
@@ -173,14 +173,16 @@ def test_an_example_that_scores_otherwise_is_noticed(saved: Path) -> None:
 
 
 def test_whose_weights_a_file_holds(tmp_path: Path) -> None:
-    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), 160, (4,), vector=False)
+    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), (160, 160), (4,), vector=False)
     described = json.loads(json.dumps(backbone_header(frozen)))
     assert described["attribution"]["licence"] == "Apache-2.0"
     assert "ML Illustrated" in described["attribution"]["work"]
-    read = read_backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
+    read = read_backbone(described, (128, 128), dict(frozen.parameters()), tmp_path / "model.igd")
     assert read.backbone.attribution == frozen.backbone.attribution
     del described["attribution"]  # of files made before
-    read = read_backbone(described, 128, dict(frozen.parameters()), tmp_path / "model.igd")
+    read = read_backbone(described, (128, 128), dict(frozen.parameters()), tmp_path / "model.igd")
     assert read.backbone.attribution is None
-    with pytest.raises(ValueError, match="reads 4096 pixels"):
-        read_backbone({**described, "side": 4096}, 128, dict(frozen.parameters()), tmp_path)
+    with pytest.raises(ValueError, match="shown images of shape"):
+        read_backbone(
+            {**described, "shape": [4096, 160]}, (128, 128), dict(frozen.parameters()), tmp_path
+        )

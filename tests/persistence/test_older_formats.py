@@ -7,7 +7,7 @@ import torch
 from igd.method.objective import OBJECTIVES
 from igd.persistence.description import scale_settings
 from igd.persistence.model_file import FORMAT
-from igd.persistence.older_formats import AUTOENCODER, PIXEL, SCALER, upgraded
+from igd.persistence.older_formats import AUTOENCODER, PIXEL, SCALER, SHAPE_SINCE, upgraded
 from igd.scales.fusion import RobustScaler
 from igd.scales.recipes import RECIPES, PixelSettings
 
@@ -26,7 +26,7 @@ def header(**changed: object) -> dict:
         "parameters": {"scales": ["global", "pixel"]},
         "objective": {**asdict(OBJECTIVES["igd"]), "soft_boundary": 0.1},
         "scales": [older(asdict(RECIPES["fast"].frozen_large[0]), AUTOENCODER), position],
-        "seen_by": {"backbone": "efficientnet_lite0"},
+        "seen_by": {"backbone": "efficientnet_lite0", "side": 320},
         "units": [scaler],
         "map_units": None,
         "alarming": 2.5,
@@ -69,3 +69,10 @@ def test_a_soft_boundary_scores_like_the_sphere_it_is() -> None:
 def test_todays_format_stays_as_it_is() -> None:
     described, tensors = {"format": FORMAT, "anything": 1}, {"a": torch.zeros(1)}
     assert upgraded(described, tensors) == (described, tensors)
+
+
+def test_a_backbone_that_was_shown_squares_has_a_shape() -> None:
+    described = {"format": SHAPE_SINCE - 1, "backbone": {"backbone": "a", "side": 320}}
+    assert upgraded(described, {})[0]["backbone"] == {"backbone": "a", "shape": [320, 320]}
+    without = {"format": SHAPE_SINCE - 1, "backbone": None}
+    assert upgraded(without, {})[0] == without

@@ -102,7 +102,7 @@ def test_encoder_is_frozen_and_tells_images_apart(learnt: Contrasted) -> None:
     encoder = learnt.encoder
     assert encoder.name == "resnet18_small"
     assert not any(value.requires_grad for value in encoder.network.parameters())
-    vectors = encoder.network(prepared(colours(), encoder.kind, 16))
+    vectors = encoder.network(prepared(colours(), encoder.kind, (16, 16)))
     assert vectors.shape == (4, 512)
     likeness = F.cosine_similarity(vectors[:, None], vectors[None], dim=2)
     assert likeness[~torch.eye(4, dtype=torch.bool)].max() < 0.99

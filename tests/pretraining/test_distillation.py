@@ -21,7 +21,7 @@ PIXELS = torch.from_numpy(stripes(20, side=16))[:, None]
 
 @pytest.fixture(scope="module")
 def teacher() -> FrozenBackbone:
-    return FrozenBackbone(load_backbone("efficientnet_lite0"), 64, (), vector=True)
+    return FrozenBackbone(load_backbone("efficientnet_lite0"), (64, 64), (), vector=True)
 
 
 class SimpleTeacher:

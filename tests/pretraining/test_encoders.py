@@ -17,7 +17,7 @@ PIXELS = torch.from_numpy(stripes(12))[:, None]
 
 @pytest.fixture(scope="module")
 def encoder() -> Backbone:
-    name, network = fresh_encoder(32, False, PIXELS, seed=3, purpose="test")
+    name, network = fresh_encoder((32, 32), False, PIXELS, seed=3, purpose="test")
     return frozen(name, network, "made by the test")
 
 
@@ -42,12 +42,12 @@ def test_small_images_keep_their_pixels() -> None:
 def test_fresh_encoders_are_the_seeds_and_their_statistics_the_images(encoder: Backbone) -> None:
     state = torch.get_rng_state()
     again, other = (
-        fresh_encoder(32, False, PIXELS, seed, "test")[1].state_dict() for seed in (3, 4)
+        fresh_encoder((32, 32), False, PIXELS, seed, "test")[1].state_dict() for seed in (3, 4)
     )
     assert torch.equal(torch.get_rng_state(), state)  # nobody else's chance is used up
     assert torch.equal(again["conv1.weight"], encoder.network.conv1.weight)
     assert not torch.equal(other["conv1.weight"], encoder.network.conv1.weight)
-    first = encoder.network.conv1(prepared(PIXELS, encoder.kind, 32))
+    first = encoder.network.conv1(prepared(PIXELS, encoder.kind, (32, 32)))
     torch.testing.assert_close(
         encoder.network.bn1.running_mean, first.mean(dim=(0, 2, 3)), rtol=1e-4, atol=1e-5
     )
@@ -58,7 +58,7 @@ def test_saved_and_loaded_is_the_same(encoder: Backbone, saved: Path) -> None:
     assert loaded.name == encoder.name
     assert loaded.identity == encoder.identity
     assert loaded.origin == "encoder.igd (made by the test)"
-    image = prepared(PIXELS, encoder.kind, 32)
+    image = prepared(PIXELS, encoder.kind, (32, 32))
     assert torch.equal(loaded.network(image), encoder.network(image))
 
 

@@ -32,7 +32,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*model.*")
 
 @pytest.fixture(scope="module")
 def frozen() -> FrozenBackbone:
-    return FrozenBackbone(load_backbone("efficientnet_lite0"), 128, (4, 7, 10, 14), vector=True)
+    return FrozenBackbone(
+        load_backbone("efficientnet_lite0"), (128, 128), (4, 7, 10, 14), vector=True
+    )
 
 
 def scales_of(frozen: FrozenBackbone) -> list[Scale]:
@@ -64,7 +66,9 @@ def test_every_scale_reads_one_pass(
 
 
 def test_a_cache_serves_every_scale(tmp_path: Path) -> None:
-    frozen = FrozenBackbone(load_backbone("efficientnet_lite0"), 128, (4, 7, 10, 14), vector=True)
+    frozen = FrozenBackbone(
+        load_backbone("efficientnet_lite0"), (128, 128), (4, 7, 10, 14), vector=True
+    )
     frozen.cache_in(tmp_path)
     assert frozen.cache is not None
     features, computed = [], []

@@ -166,13 +166,13 @@ class View(nn.Module):
         return [*chosen, network.pool(maps[-1])] if self.vector else chosen
 
 
-def prepared(pixels: Tensor, kind: Kind, side: int) -> Tensor:
-    """8-bit pixels (b, 1 or 3, h, w) as the network wants them: colour, of this side,
-    normalised.
+def prepared(pixels: Tensor, kind: Kind, shape: tuple[int, int]) -> Tensor:
+    """8-bit pixels (b, 1 or 3, h, w) as the network wants them: colour, of so many rows and
+    columns, normalised.
     """
     image = pixels.float()
-    if side != image.shape[-1]:
-        image = resize(image, (side, side), "bicubic").clamp_(0, 255)
+    if shape != tuple(image.shape[-2:]):
+        image = resize(image, shape, "bicubic").clamp_(0, 255)
     image = image.expand(-1, 3, -1, -1)
     mean, std = (
         torch.tensor(values, device=image.device).view(1, 3, 1, 1) * 255

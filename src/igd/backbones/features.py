@@ -4,6 +4,7 @@ in a file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,10 +65,11 @@ class FrozenBackbone:
     """A backbone as a detector uses it: 8-bit pixels in, features of some blocks out."""
 
     def __init__(
-        self, backbone: Backbone, side: int, blocks: tuple[int, ...], vector: bool
+        self, backbone: Backbone, shape: tuple[int, int], blocks: tuple[int, ...], vector: bool
     ) -> None:
         self.backbone = backbone if vector else backbone.up_to(max(blocks))
-        self.side, self.blocks, self.vector = side, blocks, vector
+        self.shape = shape  # rows and columns of the images that the network is shown
+        self.blocks, self.vector = blocks, vector
         fine = self.backbone.kind.fine_blocks
         self.fine = tuple(number for number, block in enumerate(blocks) if block in fine)
         self.shown = tuple(sorted({*blocks, *self._vector_blocks}))
@@ -86,13 +88,13 @@ class FrozenBackbone:
 
     def traced(self, pixels: Tensor) -> Features:
         """The same in PyTorch and in one piece: what export traces."""
-        outputs = self.view(prepared(pixels, self.backbone.kind, self.side))
+        outputs = self.view(prepared(pixels, self.backbone.kind, self.shape))
         return self._features(self._pooled(outputs), colour=pixels.shape[1] == 3)
 
     def _outputs(self, pixels: Tensor) -> list[Tensor]:
-        batch = max(1, PIXELS_AT_ONCE // self.side**2)
+        batch = max(1, PIXELS_AT_ONCE // math.prod(self.shape))
         batches = [
-            self._pooled(self.graph(prepared(part, self.backbone.kind, self.side)))
+            self._pooled(self.graph(prepared(part, self.backbone.kind, self.shape)))
             for part in pixels.split(batch)
         ]
         return [torch.cat(part) for part in zip(*batches, strict=True)]
@@ -139,21 +141,22 @@ class FrozenBackbone:
         return {
             "backbone": self.backbone.name,
             "weights": self.backbone.identity,
-            "side": self.side,
+            "shape": list(self.shape),
             "blocks": list(self.blocks),
             "vector": self.vector,
         }
 
 
-def input_side(side: int, backbone: Backbone, tiled: bool = False) -> int:
-    """Side of the images that a backbone is shown; one trained on ImageNet's large images gets
-    small ones enlarged. Tiles have a resolution of their own, which is kept.
+def input_shape(shape: tuple[int, int], backbone: Backbone, tiled: bool = False) -> tuple[int, int]:
+    """Rows and columns of the images that a backbone is shown; one trained on ImageNet's large
+    images gets small ones enlarged. Tiles have a resolution of their own, which is kept.
     """
     if not backbone.kind.magnified:
-        return side
-    if tiled:
-        return 32 * round(side / 32)
-    return 4 * side if side <= SMALL_LIMIT else 32 * round(1.25 * side / 32)
+        return shape
+    if max(shape) <= SMALL_LIMIT and not tiled:
+        return 4 * shape[0], 4 * shape[1]
+    rows, columns = (max(1, round((1 if tiled else 1.25) * length / 32)) for length in shape)
+    return 32 * rows, 32 * columns
 
 
 def patch_features(maps: list[Tensor], rows: int, columns: int, margin: int) -> Tensor:

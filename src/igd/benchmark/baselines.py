@@ -113,18 +113,18 @@ def frozen_vectors(images: Sequence[Sample]) -> NDArray[np.float64]:
     import torch
 
     from igd.backbones.architectures import DEFAULT
-    from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
+    from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_shape
     from igd.backbones.weights import load_backbone
     from igd.data.geometry import Geometry, stack
     from igd.scales.recipes import LARGE_SIDE, SMALL_SIDE
 
     side = SMALL_SIDE if min(images[0].read().size) <= SMALL_LIMIT else LARGE_SIDE
     backbone = load_backbone(DEFAULT)
-    frozen = FrozenBackbone(backbone, input_side(side, backbone), (), vector=True)
+    frozen = FrozenBackbone(backbone, input_shape((side, side), backbone), (), vector=True)
     rows = []
     for first in range(0, len(images), BATCH):
         squares = [
-            Geometry(side).to_square(sample.read()) for sample in images[first : first + BATCH]
+            Geometry(side).to_model(sample.read()) for sample in images[first : first + BATCH]
         ]
         vector = frozen(torch.from_numpy(stack(squares))).vector
         assert vector is not None

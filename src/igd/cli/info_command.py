@@ -91,10 +91,11 @@ def _region(roi: dict[str, Any]) -> str:
 
 def _reads(info: dict[str, Any], colour: str) -> str:
     """What of an image the model is shown."""
-    side = f"{info['side']}x{info['side']} pixels"
+    rows, columns = info["shape"]
+    read = f"{columns}x{rows} pixels"
     if "tile" not in info:
-        return f"{side}, {colour}, by {info['fit']}"
-    tile, scaled = info["tile"], "" if info["side"] == info["tile"] else f", each as {side}"
+        return f"{read}, {colour}, by {info['fit']}"
+    tile, scaled = info["tile"], "" if info["side"] == info["tile"] else f", each as {read}"
     shared = "one descriptor for all" if info["tile_descriptors"] == "shared" else "each its own"
     return (
         f"tiles of {tile}x{tile} pixels{scaled}, {colour}, {info['overlap']:.1%} overlap, {shared}"

@@ -109,7 +109,7 @@ def _output(options: argparse.Namespace) -> Iterator[Path]:
 
 
 def _distill(options: argparse.Namespace, checkpoint: Path) -> int:
-    from igd.backbones.features import FrozenBackbone, input_side
+    from igd.backbones.features import FrozenBackbone, input_shape
     from igd.backbones.weights import load_backbone
     from igd.pretraining.distillation import FAST, Distillation, distil
 
@@ -117,7 +117,9 @@ def _distill(options: argparse.Namespace, checkpoint: Path) -> int:
     backbone = load_backbone(options.teacher, options.weights)
     pixels = _pixels(options)
     settings = _replaced(FAST if options.recipe == "fast" else Distillation(), options)
-    teacher = FrozenBackbone(backbone, input_side(pixels.shape[-1], backbone), (), vector=True)
+    teacher = FrozenBackbone(
+        backbone, input_shape((pixels.shape[-2], pixels.shape[-1]), backbone), (), vector=True
+    )
     told = {"way": "distill", "teacher": options.teacher, **asdict(settings)}
     saved = _checkpoint(checkpoint, {**told, "weights": backbone.identity}, pixels, options)
     with interruptible() as stop:

@@ -1,10 +1,10 @@
-"""How an image of any size becomes the square a model reads, and how the model's map finds its
-way back.
+"""How an image of any size becomes the square or the rectangle a model reads, and how the model's
+map finds its way back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -19,14 +19,16 @@ from igd.errors import UserError
 Fit = Literal["resize", "crop", "letterbox"]
 LARGEST_SIDE = 4096  # pixels of the square
 FITS: tuple[Fit, ...] = ("resize", "crop", "letterbox")
+NEARLY_SQUARE = 1.1  # the longer side of what is read as a square, in units of the shorter one
+LONGEST = 4.0  # the same of a rectangle; what is longer is stretched
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A square of `side` pixels, and how a rectangle is fitted to it: the image, aligned if wanted,
-    or its region of interest.
+    """A square of `side` pixels, or a rectangle of about as many, and how an image is fitted to it:
+    all of it, aligned if wanted, or its region of interest.
 
-    resize     both sides stretched to the square
+    resize     both sides stretched
     crop       the largest centred square; what is beside it is not read
     letterbox  the whole image, shrunk, between two grey bars
     """
@@ -35,6 +37,23 @@ class Geometry:
     fit: Fit = "resize"
     roi: Roi | None = None
     align: Alignment | None = None
+    rectangle: tuple[int, int] | None = None  # rows and columns, where it is no square
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of what the model reads."""
+        return self.rectangle or (self.side, self.side)
+
+    def in_proportion(self, size: Size) -> Geometry:
+        """The same with the proportions of what is read of images of this size: stretched to a
+        square, a long image would lose most of its detail along its longer side.
+        """
+        left, upper, right, lower = self._read(size)
+        aspect = min(max((right - left) / (lower - upper), 1 / LONGEST), LONGEST)
+        if max(aspect, 1 / aspect) < NEARLY_SQUARE:
+            return self
+        rows, columns = (round(self.side * aspect**power) for power in (-0.5, 0.5))
+        return replace(self, rectangle=(min(rows, LARGEST_SIDE), min(columns, LARGEST_SIDE)))
 
     @property
     def frame(self) -> Size | None:
@@ -46,11 +65,11 @@ class Geometry:
         """How far the part lies from its usual place; None where images are taken as they are."""
         return None if self.align is None else self.align.pose(image)
 
-    def to_square(
+    def to_model(
         self, image: Image.Image, pose: Pose | None = None, forget: tuple[int, int] | None = None
     ) -> NDArray[np.uint8]:
-        """The pixels the model reads of an image at a pose, (side, side, channels); without those
-        that a shift would have hidden, if it is to forget them.
+        """The pixels the model reads of an image at a pose, (rows, columns, channels); without
+        those that a shift would have hidden, if it is to forget them.
         """
         image = aligned(image, pose) if pose else image
         image = forgotten(image, *forget) if forget else image
@@ -58,17 +77,17 @@ class Geometry:
         source, target = self._boxes(*image.size)
         left, upper, right, lower = target
         resized = image.resize((right - left, lower - upper), Image.Resampling.BILINEAR, box=source)
-        if resized.size == (self.side, self.side):
+        if resized.size == self.shape[::-1]:
             return np.asarray(resized)
-        square = grey(image.mode, (self.side, self.side))
-        square.paste(resized, (left, upper))
-        return np.asarray(square)
+        framed = grey(image.mode, self.shape[::-1])
+        framed.paste(resized, (left, upper))
+        return np.asarray(framed)
 
     def to_original(
         self, anomaly_map: NDArray[np.float32], width: int, height: int, pose: Pose | None = None
     ) -> NDArray[np.float32]:
-        """A map of the square, (side, side), as a map of the original image, (height, width); 0
-        where it was cut off and outside of the region of interest.
+        """A map of what the model reads, (rows, columns), as a map of the original image, (height,
+        width); 0 where it was cut off and outside of the region of interest.
         """
         original = self._at_usual_place(anomaly_map, width, height)
         original = brought_back(original, pose) if pose else original
@@ -92,16 +111,16 @@ class Geometry:
 
     @cached_property
     def counted(self) -> MaskPixels | None:
-        """Which pixels of the square count, (side, side); None where all do."""
+        """Which pixels of what the model reads count, (rows, columns); None where all do."""
         if self.roi is None:
             return None
         inside = self.roi.inside(self.roi.frame, self._read(self.roi.frame))
         if inside is None:
             return None
         source, (left, upper, right, lower) = self._boxes(*inside.size)
-        square = np.zeros((self.side, self.side), dtype=np.float32)
-        square[upper:lower, left:right] = coverage(inside, (right - left, lower - upper), source)
-        return mostly(square)
+        covered = np.zeros(self.shape, dtype=np.float32)
+        covered[upper:lower, left:right] = coverage(inside, (right - left, lower - upper), source)
+        return mostly(covered)
 
     def outside(self, width: int, height: int, pose: Pose | None = None) -> MaskPixels | None:
         """Which pixels of an image of this size are outside of the region of interest, (height,
@@ -137,13 +156,13 @@ class Geometry:
             )
 
     def _read(self, size: Size) -> Box:
-        """The part of an image of this size that is fitted to the square."""
+        """The part of an image of this size that is fitted to what the model reads."""
         return self.roi.crop_in(size, self.fit == "crop") if self.roi else (0, 0, *size)
 
     def _spread(
         self, anomaly_map: NDArray[np.float32], width: int, height: int
     ) -> NDArray[np.float32]:
-        """A map of the square over what was fitted to it; 0 where it was cut off."""
+        """A map of what the model reads over what was fitted to it; 0 where it was cut off."""
         source, target = self._boxes(width, height)
         left, upper, right, lower = source
         part = Image.fromarray(np.ascontiguousarray(anomaly_map, dtype=np.float32))
@@ -155,21 +174,27 @@ class Geometry:
         return original
 
     def _boxes(self, width: int, height: int) -> tuple[Box, Box]:
-        """The part of the image that is used, and the part of the square it fills."""
-        whole, square = (0, 0, width, height), (0, 0, self.side, self.side)
+        """The part of the image that is used, and the part of the model's that it fills."""
+        rows, columns = self.shape
+        whole, filled = (0, 0, width, height), (0, 0, columns, rows)
         if self.fit == "crop":
             shorter = min(width, height)
             left, upper = (width - shorter) // 2, (height - shorter) // 2
-            return (left, upper, left + shorter, upper + shorter), square
+            return (left, upper, left + shorter, upper + shorter), filled
         if self.fit == "letterbox":
-            scale = self.side / max(width, height)
-            wide, high = max(1, round(width * scale)), max(1, round(height * scale))
-            left, upper = (self.side - wide) // 2, (self.side - high) // 2
+            scale = min(columns / width, rows / height)
+            wide, high = (
+                min(most, max(1, round(length * scale)))
+                for length, most in ((width, columns), (height, rows))
+            )
+            left, upper = (columns - wide) // 2, (rows - high) // 2
             return whole, (left, upper, left + wide, upper + high)
-        return whole, square
+        return whole, filled
 
 
-def stack(squares: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Square pixels (side, side[, 3]) as one array (n, channels, side, side)."""
-    stacked = np.stack([square if square.ndim == 3 else square[:, :, None] for square in squares])
+def stack(images: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Images at the model's size, (rows, columns[, 3]), as one array (n, channels, rows,
+    columns).
+    """
+    stacked = np.stack([image if image.ndim == 3 else image[:, :, None] for image in images])
     return np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))

@@ -1,4 +1,4 @@
-"""Images decoded once, to the square that a model reads."""
+"""Images decoded once, to the size that a model reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from igd.data.alignment import drawn_shift
 from igd.data.decoding import DEEP, MODE, UnreadableImage
 from igd.data.geometry import Geometry
 from igd.data.sources import PIXELS_HELD, Source
-from igd.data.store import HELD, Pixels, Selection, Square, keep_pixels
+from igd.data.store import HELD, ModelImage, Pixels, Selection, keep_pixels
 from igd.errors import UserError
 from igd.progress import Progress
 
@@ -25,14 +25,14 @@ from igd.progress import Progress
 # fewer.
 DIM = 0.25
 
-Cut = Callable[[int, Image.Image], list[Square]]  # squares of an image, by its number
+Cut = Callable[[int, Image.Image], list[ModelImage]]  # what is read of an image, by its number
 
 
 @dataclass
 class ImageSet:
     """Decoded images at the size the model reads."""
 
-    pixels: Pixels  # uint8, (n, channels, side, side)
+    pixels: Pixels  # uint8, (n, channels, rows, columns)
     names: list[str]
     sizes: list[tuple[int, int]]  # width and height of each original
     skipped: list[str] = field(default_factory=list)  # why each unreadable image was left out
@@ -138,7 +138,7 @@ def _squares(
         mode = image.info.get(MODE, image.mode)
         forget = drawn_shift(number, image.size) if learning and geometry.align else None
         own = (
-            cut(number, image) if cut else [geometry.to_square(image, geometry.pose(image), forget)]
+            cut(number, image) if cut else [geometry.to_model(image, geometry.pose(image), forget)]
         )
         return own, image.size, image.info.get(DEEP), mode
 

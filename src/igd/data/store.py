@@ -33,11 +33,11 @@ HELD = (
 # files.
 CACHE = "IGD_CACHE"
 
-Square = NDArray[np.uint8]  # an image at the model's size, (side, side) or (side, side, 3)
+ModelImage = NDArray[np.uint8]  # an image at the model's size, (rows, columns[, 3])
 
 
 class Pixels(Protocol):
-    """Images by number, uint8 (n, channels, side, side)."""
+    """Images by number, uint8 (n, channels, rows, columns)."""
 
     @property
     def shape(self) -> Sequence[int]: ...
@@ -112,20 +112,20 @@ def take(pixels: Pixels, indices: Tensor) -> Tensor:
     return pixels.index_select(0, indices) if isinstance(pixels, Tensor) else pixels[indices]
 
 
-def keep_pixels(squares: Iterable[Square], most: int, *, held: int = HELD) -> Pixels:
-    """Keep squares as they come, `most` at most: as a tensor up to `held` bytes, else in a file."""
-    coming = iter(squares)
+def keep_pixels(images: Iterable[ModelImage], most: int, *, held: int = HELD) -> Pixels:
+    """Keep images as they come, `most` at most: as a tensor up to `held` bytes, else in a file."""
+    coming = iter(images)
     first = next(coming, None)
     if first is None:
         return torch.empty(0, 1, 1, 1, dtype=torch.uint8)
     shape = _planes(first).shape
-    images = _of_one_shape(chain([first], coming), shape)
+    planes = _of_one_shape(chain([first], coming), shape)
     if most * math.prod(shape) <= held:
-        return _keep_in_memory(images, (most, *shape))
-    return _keep_in_file(images, (most, *shape))
+        return _keep_in_memory(planes, (most, *shape))
+    return _keep_in_file(planes, (most, *shape))
 
 
-def _keep_in_memory(images: Iterator[Square], shape: tuple[int, ...]) -> Tensor:
+def _keep_in_memory(images: Iterator[ModelImage], shape: tuple[int, ...]) -> Tensor:
     kept = np.empty(shape, dtype=np.uint8)
     count = 0
     for image in images:
@@ -134,7 +134,7 @@ def _keep_in_memory(images: Iterator[Square], shape: tuple[int, ...]) -> Tensor:
     return torch.from_numpy(kept[:count])
 
 
-def _keep_in_file(images: Iterator[Square], shape: tuple[int, ...]) -> PixelFile:
+def _keep_in_file(images: Iterator[ModelImage], shape: tuple[int, ...]) -> PixelFile:
     folder = make_folder(Path(os.environ.get(CACHE) or tempfile.gettempdir()))
     needed = math.prod(shape)
     free = shutil.disk_usage(folder).free
@@ -163,17 +163,17 @@ def _keep_in_file(images: Iterator[Square], shape: tuple[int, ...]) -> PixelFile
     return PixelFile(file, (count, *shape[1:]))
 
 
-def _of_one_shape(squares: Iterable[Square], shape: tuple[int, ...]) -> Iterator[Square]:
-    for square in squares:
-        planes = _planes(square)
+def _of_one_shape(images: Iterable[ModelImage], shape: tuple[int, ...]) -> Iterator[ModelImage]:
+    for image in images:
+        planes = _planes(image)
         if planes.shape != shape:
             raise UserError("the images are grey and in colour; convert them all to one kind")
         yield planes
 
 
-def _planes(square: Square) -> Square:
-    """(side, side[, 3]) as (channels, side, side)."""
-    return square[None] if square.ndim == 2 else square.transpose(2, 0, 1)
+def _planes(image: ModelImage) -> ModelImage:
+    """(rows, columns[, 3]) as (channels, rows, columns)."""
+    return image[None] if image.ndim == 2 else image.transpose(2, 0, 1)
 
 
 def _gigabytes(count: int) -> str:

@@ -91,7 +91,7 @@ def tile_of(pixels: Whole, box: Box, geometry: Geometry) -> NDArray[np.uint8]:
     part = pixels[upper:lower, left:right]
     if part.shape[:2] == (geometry.side, geometry.side):
         return part
-    return geometry.to_square(Image.fromarray(np.ascontiguousarray(part)))
+    return geometry.to_model(Image.fromarray(np.ascontiguousarray(part)))
 
 
 def check_tile_fits(name: str, size: tuple[int, int], tiling: Tiling) -> None:

@@ -53,7 +53,7 @@ def export(
     """Write a detector to `path`, or nothing where the exported model strays further than
     `tolerance` from it.
 
-    `images` to compare them on, (n, channels, side, side), and their `places` if they are tiles and
+    `images` to compare them on, (n, channels, h, w), and their `places` if they are tiles and
     it matters; by default those held-out ones that the model file keeps.
     """
     check_writable(path)

@@ -36,6 +36,7 @@ def predictor_info(predictor: Predictor) -> dict[str, Any]:
     return {
         **described,
         "side": predictor.geometry_.side,
+        "shape": list(predictor.geometry_.shape),
         "fit": predictor.geometry_.fit,
         "roi": roi and roi.described(),
         "align": predictor.geometry_.align is not None,

@@ -44,7 +44,7 @@ def compare(
     tolerance: float,
     places: NDArray[np.int64] | None = None,
 ) -> Parity:
-    """Show both the same images or tiles, (n, channels, side, side) at the model's size, a batch at
+    """Show both the same images or tiles, (n, channels, h, w) at the model's size, a batch at
     a time.
     """
     scores, maps, size = [], 0.0, batch_size(one.geometry_.side)

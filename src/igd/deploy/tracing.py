@@ -40,8 +40,8 @@ class Traced(nn.Module):
     @property
     def example(self) -> Tensor:
         """Pixels of the right shape."""
-        side, rng = self.fitted.geometry.side, torch.Generator().manual_seed(0)
-        return torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=rng)
+        shape, rng = self.fitted.geometry.shape, torch.Generator().manual_seed(0)
+        return torch.randint(0, 256, (2, 3, *shape), dtype=torch.uint8, generator=rng)
 
     @property
     def example_places(self) -> Tensor | None:

@@ -19,6 +19,8 @@ LARGEST = 2**31  # of numbers that nothing more is known about
 SHARE, POSITIVE = (0.0, 1.0), (1, LARGEST)
 RANGES: dict[str, tuple[float, float]] = {
     "side": (1, LARGEST_SIDE),
+    "rectangle": (1, LARGEST_SIDE),
+    "shape": (1, 2 * LARGEST_SIDE),
     "overlap": (0, MOST_OVERLAP),
     "patch": (1, LARGEST_SIDE),
     "stride": (1, LARGEST_SIDE),

@@ -51,7 +51,7 @@ class BatchScores(NamedTuple):
     """Scores of images at the model's size."""
 
     score: NDArray[np.float32]  # (b,)
-    map: NDArray[np.float32]  # (b, side, side)
+    map: NDArray[np.float32]  # (b, rows, columns)
     terms: dict[str, NDArray[np.float32]]  # (b,) each
 
 
@@ -84,7 +84,7 @@ class Predictor(ABC):
     def score_batch(
         self, pixels: NDArray[np.uint8], places: NDArray[np.int64] | None = None
     ) -> BatchScores:
-        """Score images or tiles at the model's size, (b, channels, side, side). Where each place
+        """Score images or tiles at the model's size, (b, channels, rows, columns). Where each place
         has a descriptor of its own, the numbers of the tiles' places are needed.
         """
 
@@ -229,16 +229,16 @@ class Predictor(ABC):
             )
 
     def square(self, image: Image.Image) -> NDArray[np.uint8]:
-        """The pixels of an image at the model's size: (side, side[, 3])."""
+        """The pixels of an image at the model's size: (rows, columns[, 3])."""
         return self._square(image, self.geometry_.pose(image))
 
     def _square(self, image: Image.Image, pose: Pose | None) -> NDArray[np.uint8]:
-        return self.geometry_.to_square(self._converted(image), pose)
+        return self.geometry_.to_model(self._converted(image), pose)
 
     def squares(
         self, name: str, image: Image.Image
     ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64] | None]]:
-        """All that the model reads of an image, (b, channels, side, side), batch after batch; of
+        """All that the model reads of an image, (b, channels, rows, columns), batch after batch; of
         tiles with their places, where each has a descriptor of its own.
         """
         if self.tiling_ is None:

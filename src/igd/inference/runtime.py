@@ -25,7 +25,7 @@ from igd.inference.header import check_values, read_as
 from igd.inference.predictor import BatchScores, Predictor
 from igd.ops.session import Session
 
-FORMAT = 3
+FORMAT = 4
 CHECKED_SINCE = 2  # the format whose files must have a checksum
 HEADER = "igd"  # key of the JSON header among the metadata of the graph
 INPUT = "pixels"
@@ -99,7 +99,6 @@ class Runtime(Predictor):
         self.provenance_, self.parity_ = header["provenance"], header["parity"]
         self.probe_score_ = header.get("probe_score")
         self.told_ = {name: header[name] for name in TOLD if name in header}
-        side = self.geometry_.side
         known = [output.name for output in self.session.opened.get_outputs()[: len(OUTPUTS)]]
         places = [PLACES] if self.tiling_ and self.tiling_.size else []
         possible = (
@@ -109,7 +108,7 @@ class Runtime(Predictor):
             and isinstance(self.provenance_, dict)
             and known == list(OUTPUTS)
             and [each.name for each in self.session.opened.get_inputs()] == [INPUT, *places]
-            and self.session.opened.get_inputs()[0].shape[1:] == [3, side, side]
+            and self.session.opened.get_inputs()[0].shape[1:] == [3, *self.geometry_.shape]
         )
         if not possible:
             raise ValueError("impossible description")
@@ -136,8 +135,8 @@ class Runtime(Predictor):
         """An image of noise, the same everywhere: no image of anybody's is kept in the file, and
         its score is.
         """
-        side = self.geometry_.side
-        noise = np.random.default_rng(0).integers(0, 256, (1, self.channels_, side, side))
+        shape = (1, self.channels_, *self.geometry_.shape)
+        noise = np.random.default_rng(0).integers(0, 256, shape)
         return noise.astype(np.uint8)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from igd.backbones.architectures import Attribution
-from igd.backbones.features import FrozenBackbone, input_side
+from igd.backbones.features import FrozenBackbone, input_shape
 from igd.backbones.weights import build_backbone
 from igd.inference.header import read_as
 
@@ -20,7 +20,7 @@ class _BackboneHeader:
 
     backbone: str  # name of its kind
     weights: str  # SHA-256 of its parameters
-    side: int
+    shape: tuple[int, int]  # rows and columns of what it is shown
     blocks: list[int]
     vector: bool
     origin: str
@@ -38,7 +38,7 @@ def backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
 
 def read_backbone(
     described: Any,
-    side: int,
+    shape: tuple[int, int],
     parameters: dict[str, Tensor],
     path: Path,
     tiled: bool = False,
@@ -50,12 +50,12 @@ def read_backbone(
     )
     if max(blocks, default=0) >= len(backbone.channels) or not (blocks or vector):
         raise ValueError(f"{told.backbone} has no blocks {blocks}")
-    if told.side != input_side(side, backbone, tiled):
-        raise ValueError(f"a backbone that reads {told.side} pixels a side")
+    if told.shape != input_shape(shape, backbone, tiled):
+        raise ValueError(f"a backbone that is shown images of shape {told.shape}")
     # Of one that was cut off, the whole file's checksum tells.
     if vector and backbone.identity != told.weights:
         raise ValueError("its backbone does not have the digest it is recorded with")
     known = replace(
         backbone, origin=told.origin, identity=told.weights, attribution=told.attribution
     )
-    return FrozenBackbone(known, told.side, blocks, vector)
+    return FrozenBackbone(known, told.shape, blocks, vector)

@@ -44,7 +44,7 @@ from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
-FORMAT = 6
+FORMAT = 7
 KIND = "model"
 MOST_SCALES = 16
 MOST_OVERLAP = 8  # patches over a pixel, along each axis
@@ -144,13 +144,17 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
     calibration.check()
     examples = tensors["calibration.examples"]
     example_scores = tensors.get("calibration.example_scores", tensors["calibration.scores"])
-    _check_examples(examples, example_scores, (channels, geometry.side, geometry.side))
+    _check_examples(examples, example_scores, (channels, *geometry.shape))
     settings = _scale_list(header["scales"], tensors)
     tiling = _tiling(header.get("tiling"))
     places = _example_places(tensors, len(examples), tiling)
     backbone = (
         read_backbone(
-            header["backbone"], geometry.side, under("backbone/", tensors), path, tiling is not None
+            header["backbone"],
+            geometry.shape,
+            under("backbone/", tensors),
+            path,
+            tiling is not None,
         )
         if header["backbone"] is not None
         else None
@@ -250,9 +254,11 @@ def _scale(
     backbone: FrozenBackbone | None,
     path: Path,
 ) -> Scale:
-    if settings.smoothing >= geometry.side:
+    if settings.smoothing >= min(geometry.shape):
         raise ValueError(f"smoothing is {settings.smoothing:g}")
     if isinstance(settings, AutoEncoderSettings):
+        if geometry.rectangle:
+            raise ValueError(f"the {settings.name} model reads squares")
         check_side(settings, geometry.side)
         patch = settings.patch or geometry.side
         if patch > MOST_OVERLAP * settings.stride * settings.inference_stride and settings.patch:

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 WORDS_SINCE = 5  # the format whose header says what the code says today
+SHAPE_SINCE = 7  # the format that knows rectangles; before, a backbone was shown squares
 AUTOENCODER = {"halvings": "downsampling", "scored": "inference_stride"}
 PIXEL = {
     "borrowed": "neighbour_shrinkage",
@@ -22,8 +23,18 @@ def upgraded(
     header: dict[str, Any], tensors: dict[str, Tensor]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and tensors of a model file of any format, as today's has them."""
-    if header["format"] >= WORDS_SINCE:
-        return header, tensors
+    if header["format"] < WORDS_SINCE:
+        header, tensors = _reworded(header, tensors)
+    if header["format"] < SHAPE_SINCE and header["backbone"] is not None:
+        backbone = {name: value for name, value in header["backbone"].items() if name != "side"}
+        side = header["backbone"]["side"]
+        header = {**header, "backbone": {**backbone, "shape": [side, side]}}
+    return header, tensors
+
+
+def _reworded(
+    header: dict[str, Any], tensors: dict[str, Tensor]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     objective = {
         name: value for name, value in header["objective"].items() if name != "soft_boundary"
     }

@@ -83,12 +83,12 @@ def contrast(
     watch: Callable[[int, Backbone], None]
     | None = None,  # sees the encoder after every step; must leave it as it was
 ) -> Contrasted:
-    """Train an encoder on 8-bit images (n, c, side, side); its projection head is dropped
+    """Train an encoder on 8-bit images (n, c, h, w); its projection head is dropped
     afterwards.
     """
-    side = pixels.shape[-1]
+    shape = (pixels.shape[-2], pixels.shape[-1])
     first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
-    name, network = fresh_encoder(side, settings.narrow, first, settings.seed, "contrast")
+    name, network = fresh_encoder(shape, settings.narrow, first, settings.seed, "contrast")
     features = KINDS[name].pooled
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)

@@ -60,16 +60,16 @@ def distil(
     stop: Callable[[], bool] = lambda: False,
     saved: Checkpoint | None = None,
 ) -> Distilled:
-    """Train a student on 8-bit images (n, c, side, side).
+    """Train a student on 8-bit images (n, c, h, w).
 
     Where the teacher's vectors have another length than the student's, a linear layer between them
     is dropped afterwards. It starts at the teacher's mean and speaks in units of its spread: to
     learn these two would take the student a while.
     """
-    side = pixels.shape[-1]
+    shape = (pixels.shape[-2], pixels.shape[-1])
     target = teacher_vectors(teacher, pixels, progress, stop, saved)
     first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
-    name, network = fresh_encoder(side, settings.narrow, first, settings.seed, "student")
+    name, network = fresh_encoder(shape, settings.narrow, first, settings.seed, "student")
     head: nn.Module = nn.Identity()
     middle, unit = torch.zeros(target.shape[1]), 1.0
     if KINDS[name].pooled != target.shape[1]:
@@ -87,7 +87,7 @@ def distil(
         indices = torch.randint(
             len(pixels), (settings.batch_size,), generator=generator(settings.seed, "distil", step)
         )
-        student = learner(prepared(take(pixels, indices), KINDS[name], side))
+        student = learner(prepared(take(pixels, indices), KINDS[name], shape))
         return F.mse_loss(student, (target[indices] - middle) / unit)
 
     losses = fit_encoder(
@@ -98,7 +98,7 @@ def distil(
         shown = torch.linspace(0, len(pixels) - 1, min(512, len(pixels))).long()
         student = torch.cat(
             [
-                learner(prepared(take(pixels, part), KINDS[name], side))
+                learner(prepared(take(pixels, part), KINDS[name], shape))
                 for part in shown.split(AT_ONCE)
             ]
         )

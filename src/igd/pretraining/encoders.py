@@ -28,17 +28,17 @@ def kind_for(side: int, narrow: bool) -> str:
 
 
 def fresh_encoder(
-    side: int, narrow: bool, first: Tensor, seed: int, purpose: str
+    shape: tuple[int, int], narrow: bool, first: Tensor, seed: int, purpose: str
 ) -> tuple[str, nn.Module]:
     """The name and network of an encoder with random weights, its normalisation measured on these
     8-bit images.
     """
-    name = kind_for(side, narrow)
+    name = kind_for(min(shape), narrow)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(generator(seed, purpose).initial_seed())
         network = KINDS[name].build()
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    measure_statistics(network, prepared(first, KINDS[name], side))
+    measure_statistics(network, prepared(first, KINDS[name], shape))
     normalise_by_batch(network)
     return name, network
 

@@ -22,7 +22,7 @@ class ScaleOutput:
     weights: list[float]  # of the parts
     # What people may want to know beside it, (b,) each: l_r and l_h, of patches at the worst one.
     terms: dict[str, Tensor]
-    maps: list[Tensor]  # (b, side, side) each
+    maps: list[Tensor]  # (b, rows, columns) each
     map_weights: list[float]
 
 
@@ -37,7 +37,7 @@ class Scale(ABC):
 
     @abstractmethod
     def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
-        """Score and map of 8-bit images (b, c, side, side), in one piece: what export traces."""
+        """Score and map of 8-bit images (b, c, rows, columns), in one piece: what export traces."""
 
     @torch.no_grad()
     def score(self, pixels: Tensor, features: Features | None) -> ScaleOutput:

@@ -108,7 +108,7 @@ class Fusion:
         return self.bounded(self.deviation(outputs))
 
     def map(self, outputs: Sequence[ScaleOutput]) -> Tensor:
-        """The anomaly map of each image: eq. 16, (b, side, side)."""
+        """The anomaly map of each image: eq. 16, (b, rows, columns)."""
         maps = [each for output in outputs for each in output.maps]
         weights = [weight for output in outputs for weight in output.map_weights]
         if self.map_scalers is None:

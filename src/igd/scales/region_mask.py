@@ -1,4 +1,4 @@
-"""Which pixels of the model's square, and which positions of a feature map, count: those in the
+"""Which pixels of what a model reads, and which positions of a feature map, count: those in the
 region of interest. Without one, all do.
 """
 
@@ -16,14 +16,14 @@ from igd.data.roi import mostly
 
 
 class RegionMask:
-    """The pixels of the square that count, and the positions of any grid over it."""
+    """The pixels that count, and the positions of any grid over it."""
 
     def __init__(self, mask: Tensor) -> None:
-        self.mask = mask  # bool, (side, side)
+        self.mask = mask  # bool, (rows, columns)
 
     @staticmethod
     def of(geometry: Geometry) -> RegionMask | None:
-        """None where all of the square counts."""
+        """None where all of them count."""
         counted = geometry.counted
         return None if counted is None else RegionMask(torch.from_numpy(counted))
 

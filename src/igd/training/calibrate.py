@@ -87,7 +87,7 @@ def fit_fusion(
 
 
 def _sparse(maps: Tensor, region: RegionMask | None) -> Tensor:
-    """Some pixels of maps (b, side, side), the same of each: (b, n)."""
+    """Some pixels of maps (b, rows, columns), the same of each: (b, n)."""
     if region is None:
         return maps[:, ::SPARSE, ::SPARSE].flatten(1)
     inside = counted(maps, region)

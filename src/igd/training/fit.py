@@ -115,7 +115,7 @@ def _preview(
     first: what can be drawn while the other folds are measured.
     """
     first = replace(learner, model=replace(learner.model, scales=list(scales)))
-    outputs = partial(outputs_of, scales, distances, 2 * (learner.plan.geometry.side,))
+    outputs = partial(outputs_of, scales, distances, learner.plan.geometry.shape)
     rate = max(learner.material.rate, smallest_rate(len(held_out)))
     fusion, calibration = first.fused(outputs, outputs, rate)
     unusual = calibration.scores.argsort(kind="stable")[::-1]

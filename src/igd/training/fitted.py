@@ -29,7 +29,7 @@ class Scored(NamedTuple):
     """Images at the model's size, scored."""
 
     score: Tensor  # (b,)
-    map: Tensor  # (b, side, side)
+    map: Tensor  # (b, rows, columns)
     terms: dict[str, Tensor]  # of each scale, (b,) each
 
 
@@ -66,7 +66,7 @@ class FittedState:
         return any(isinstance(scale, AutoEncoderScale) for scale in self.scales)
 
     def score(self, pixels: Tensor, places: Tensor | None = None) -> Scored:
-        """Score, map and terms of 8-bit images (b, c, side, side), or of tiles, at these places of
+        """Score, map and terms of 8-bit images (b, c, h, w), or of tiles, at these places of
         their images where that matters. Every score and every map comes from here.
         """
         features = self.features(pixels, places)

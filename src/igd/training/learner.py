@@ -154,7 +154,7 @@ class Learner:
             on_first=on_first,
         )
         chosen = [[part[material.split.calibration] for part in parts] for parts in distances]
-        outputs = partial(outputs_of, self.model.on_features, size=2 * (self.plan.geometry.side,))
+        outputs = partial(outputs_of, self.model.on_features, size=self.plan.geometry.shape)
         return partial(outputs, distances), partial(outputs, chosen)
 
     def _calibrated_in_tiles(self, learner: TileLearner) -> tuple[Fusion, Calibration]:

@@ -54,8 +54,8 @@ class Parameters:
     )
     image_size: int | None = _parameter(
         None,
-        "side of the square the model reads (default: 32 for small images, else 256; with --tile, "
-        "the tile's)",
+        "side of the square that the model reads, or that has as many pixels as the rectangle it "
+        "reads of long images (default: 32 for small images, else 256; with --tile, the tile's)",
         type=int,
     )
     tile: int | None = _parameter(
@@ -75,7 +75,10 @@ class Parameters:
         choices=TILE_DESCRIPTORS,
     )
     fit_to: Fit | None = _parameter(
-        None, "how images become that square (default: resize)", flag="--fit", choices=FITS
+        None,
+        "how images become that square or rectangle (default: resize)",
+        flag="--fit",
+        choices=FITS,
     )
     roi: str | Path | tuple[int, ...] | None = _parameter(
         None,

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from igd.backbones.architectures import Backbone
-from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_side
+from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_shape
 from igd.backbones.weights import load_backbone
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.roi import Size
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
@@ -39,7 +40,7 @@ from igd.scales.recipes import (
 from igd.training.checkpoint import Controls
 from igd.training.parameters import Parameters, check_seed
 from igd.training.refusals import refuse_with_tiles, refuse_without_effect
-from igd.training.roi_and_alignment import aimed, first_readable
+from igd.training.roi_and_alignment import aimed, first_readable, readable
 
 # Images, at most, by scales on features: more teach little and take memory. Small ones take less of
 # it, and the Gaussian of their one long vector needs more of them.
@@ -50,6 +51,7 @@ SMALLEST_TILE = 96
 TILE_BYTES = 250_000_000  # of tiles that are learnt from, with their features
 BYTES_PER_PIXEL = 6.2  # of a tile: three channels, and its features in half precision
 FEWEST_TILES = 60
+SIZES_READ = 25  # images whose sizes tell the usual aspect ratio
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,34 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     if tiling:
         refuse_with_tiles(parameters, settings, calibrated)
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
+    if side > SMALL_LIMIT and tiling is None and reads_any_shape(settings, geometry):
+        geometry = geometry.in_proportion(usual_size(source, parameters.fit_to is not None))
     origin = choose_origin(parameters, recipe)
     most = most_learnt_from(side, tiling is not None)
     few = len(source) <= min(most, LEARNT_FROM)
     held_out = choose_held_out_share(parameters, settings, calibrated, few)
     each = choose_tiles_each(tiling, most, source) if tiling else 1
     return Plan(geometry, settings, objective, origin, calibrated, held_out, tiling, each)
+
+
+def reads_any_shape(settings: list[ScaleSettings], geometry: Geometry) -> bool:
+    """Whether a model may read a rectangle: the paper's networks, and crops, are square."""
+    return geometry.fit != "crop" and not any(
+        isinstance(each, AutoEncoderSettings) for each in settings
+    )
+
+
+def usual_size(source: Source, differ: bool) -> Size:
+    """Width and height of the first image or, where sizes may differ, those of the image with the
+    middle one of some aspect ratios.
+    """
+    if not differ:
+        return first_readable(source).size
+    numbers = range(0, len(source), max(1, len(source) // SIZES_READ))
+    sizes = [image.size for image in (readable(source, number) for number in numbers) if image]
+    if not sizes:
+        return first_readable(source).size
+    return sorted(sizes, key=lambda size: size[0] / size[1])[len(sizes) // 2]
 
 
 def most_learnt_from(side: int, tiled: bool) -> int:
@@ -270,14 +294,14 @@ def make_backbone(
     """
     if plan.origin is None:
         return None
-    found, learning, side = plan.origin.found, plan.origin.learning, plan.geometry.side
+    found, learning, shape = plan.origin.found, plan.origin.learning, plan.geometry.shape
     if isinstance(learning, Contrast):
         backbone = contrastive.contrast(pixels, learning, *controls[:3]).encoder
     else:
         assert found is not None
         backbone = found
         if learning:
-            teacher = FrozenBackbone(found, input_side(side, found), (), vector=True)
+            teacher = FrozenBackbone(found, input_shape(shape, found), (), vector=True)
             backbone = distillation.distil(teacher, pixels, learning, *controls[:3]).encoder
     vector = any(
         isinstance(each, EmbeddingSettings)
@@ -288,7 +312,7 @@ def make_backbone(
     on_features = any(not isinstance(each, AutoEncoderSettings) for each in plan.settings)
     kind = backbone.kind
     blocks = kind.levels if on_features else kind.fine_blocks if patches else ()
-    shown = input_side(side, backbone, plan.tiling is not None)
+    shown = input_shape(shape, backbone, plan.tiling is not None)
     frozen = FrozenBackbone(backbone, shown, blocks, vector)
     if cache:
         frozen.cache_in(Path(cache))

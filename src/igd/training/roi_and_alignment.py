@@ -1,5 +1,5 @@
 """Which part of images is read, and where the part they show usually lies: known before any of them
-is brought to the model's square.
+is brought to the model's size.
 """
 
 from __future__ import annotations
@@ -44,11 +44,8 @@ def make_alignment(source: Source, frame: Size, roi: Roi | None, progress: Progr
     size, images = small_size(window), []
     numbers = range(0, len(source), max(1, len(source) // MOST))
     for number in progress.track(numbers, len(numbers), "finding the usual place"):
-        try:
-            image = source.read(number)
-        except UnreadableImage:
-            continue  # it is named when all images are read, as is one of another shape
-        if same_aspect(image.size, frame):
+        image = readable(source, number)
+        if image and same_aspect(image.size, frame):
             images.append(small(image, scaled(window, frame, image.size), size))
     if not images:
         raise UserError(f"{source.described}: too few images can be read to align others with")
@@ -60,6 +57,16 @@ def make_alignment(source: Source, frame: Size, roi: Roi | None, progress: Progr
             f"leave it out"
         )
     return Alignment.of(frame, window, reference)
+
+
+def readable(source: Source, number: int) -> Image.Image | None:
+    """An image; None if it can't be read: it is named when all images are read, as is one of
+    another shape.
+    """
+    try:
+        return source.read(number)
+    except UnreadableImage:
+        return None
 
 
 def first_readable(source: Source) -> Image.Image:

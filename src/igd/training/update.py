@@ -173,7 +173,7 @@ def _measured(
 ) -> Measured:
     """The images that calibrate, as parts were scaled before."""
     chosen = [[part[drawn] for part in parts] for parts in distances]
-    size = 2 * (fitted.geometry.side,)
+    size = fitted.geometry.shape
     return measured(outputs_of(scales, chosen, size), fitted.fusion, fitted.region)
 
 

@@ -33,6 +33,7 @@ def model_response(name: str, predictor: Predictor, drift: str | None) -> ModelR
     return ModelResponse(
         name=name,
         side=predictor.geometry_.side,
+        shape=list(predictor.geometry_.shape),
         tile=predictor.tiling_.side if predictor.tiling_ else None,
         channels=predictor.channels_,
         calibration_images=count,

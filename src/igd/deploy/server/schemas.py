@@ -72,7 +72,8 @@ class ModelResponse(BaseModel):
     """What there is to know about a model before asking it."""
 
     name: str
-    side: int = Field(description="of the square that the model reads, in pixels")
+    side: int = Field(description="of the square that has as many pixels as the model reads")
+    shape: list[int] = Field(description="rows and columns of what the model reads")
     tile: int | None = Field(
         None, description="side of the tiles that images are cut into, in pixels; null: none"
     )
