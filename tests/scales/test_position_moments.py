@@ -145,3 +145,12 @@ def test_of_white_features_it_is_the_mean_square() -> None:
     )
     features = torch.randn(2, SIZE, ROWS, COLUMNS)
     torch.testing.assert_close(mahalanobis(features, white), features.square().mean(dim=1))
+
+
+@pytest.mark.parametrize("count", [1, 12, 58])
+def test_images_taken_out_again_are_as_if_never_seen(features: Tensor, count: int) -> None:
+    left = moments_of(features).without(moments_of(features[:count]))
+    direct = moments_of(features[count:])
+    assert left.count == direct.count
+    np.testing.assert_allclose(left.mean, direct.mean, rtol=1e-10)
+    np.testing.assert_allclose(left.scatter, direct.scatter, rtol=1e-6, atol=1e-6)

@@ -7,7 +7,16 @@ from igd.backbones.features import Features
 from igd.inference.conformal import threshold
 from igd.progress import Progress
 from igd.scales.base import FeatureScale, ScaleOutput
-from igd.training.crossfit import FOLDS, cross_fit, outputs_of
+from igd.scales.position import PositionScale
+from igd.scales.recipes import Level, PositionSettings
+from igd.training.crossfit import (
+    FOLDS,
+    cross_fit,
+    distances_of,
+    learn,
+    leaving_out,
+    outputs_of,
+)
 from igd.training.split import one_of_each
 
 
@@ -124,3 +133,15 @@ def test_the_seed_deals_the_folds() -> None:
     for seed in (0, 0, 1):
         cross_fit(lambda: [Watched()], numbered(20), seed, Progress())
     assert seen[:FOLDS] == seen[FOLDS : 2 * FOLDS] != seen[2 * FOLDS :]
+
+
+def test_leaving_out_is_learning_from_the_others() -> None:
+    rng = torch.Generator().manual_seed(0)
+    maps = [torch.randn(40, 6, 4, 4, generator=rng).half()]
+    features, held_out = Features(maps, None), torch.tensor([3, 17, 18, 39])
+    settings = PositionSettings(levels=(Level("one", (0,)),))
+    taken_out, direct = PositionScale(settings), PositionScale(settings)
+    leaving_out([PositionScale(settings)], features)([taken_out], features, held_out, 0)
+    learn([direct], features.without(held_out), 0)
+    measured = [distances_of([each], features)[0][0] for each in (taken_out, direct)]
+    torch.testing.assert_close(*measured, rtol=2e-3, atol=1e-4)  # descriptors are half precision

@@ -50,6 +50,12 @@ class Features:
         maps = [each[images] for each in self.maps]
         return replace(self, maps=maps, vector=vector, places=places)
 
+    def without(self, held_out: Tensor) -> Features:
+        """All images but these, by their numbers."""
+        others = torch.ones(self.images, dtype=torch.bool)
+        others[held_out] = False
+        return self[others]
+
     def float(self) -> Features:
         """The same in single precision."""
         vector = None if self.vector is None else self.vector.float()

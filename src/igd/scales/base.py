@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -71,6 +72,22 @@ class FeatureScale(Scale):
     @abstractmethod
     def learn(self, features: Features, rng: torch.Generator) -> None:
         """Learn from the features of all normal images."""
+
+    def sums(self, features: Features) -> Any:  # noqa: ARG002
+        """Of what is learnt by adding up, the sums over all images, from which some can be taken
+        out again; None where nothing is.
+        """
+        return None
+
+    def learn_without(
+        self,
+        features: Features,
+        held_out: Tensor,
+        sums: Any,  # noqa: ARG002
+        rng: torch.Generator,
+    ) -> None:
+        """Learn from all images but these, by their numbers; `sums` are those of all."""
+        self.learn(features.without(held_out), rng)
 
     @abstractmethod
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:

@@ -40,36 +40,57 @@ class PositionScale(FeatureScale):
         self.descriptors: list[PositionDescriptor] = []
 
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
-        self.learn_around(features, None)
+        self._describe(self.sums(features))
 
-    def learn_around(self, features: Features, means: list[Tensor] | None) -> None:
+    def sums(self, features: Features) -> list[PositionMoments]:
+        return self._moments(features, self._none(features))
+
+    def learn_without(
+        self,
+        features: Features,
+        held_out: Tensor,
+        sums: list[PositionMoments],
+        rng: torch.Generator,  # noqa: ARG002
+    ) -> None:
+        """Takes the moments of a few images out of those of all: most of the work of learning is to
+        add them up.
+        """
+        some = self.sums(features[held_out])
+        self._describe([each.without(own) for each, own in zip(sums, some, strict=True)])
+
+    def learn_around(self, features: Features, means: list[Tensor]) -> None:
         """Learn from tiles at known places, of which each has means of its own, for each level
         (places, d, rows, columns). All places share how features vary around them.
         """
-        grids = [features.maps[level.maps[0]] for level in self.settings.levels]
-        levels = zip(self.settings.levels, grids, strict=True)
-        self._describe(features, [PositionMoments(_cell(*each)) for each in levels], means)
+        self._describe(self._moments(features, self._none(features), means), means)
 
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
         """Exact, but for the half precision in which descriptors are kept."""
         former = [
             PositionMoments.behind(each, count, *self._shrinkage) for each in self.descriptors
         ]
-        self._describe(features, former)
+        self._describe(self._moments(features, former))
 
     @property
     def _shrinkage(self) -> tuple[float, float, float]:
         settings = self.settings
         return settings.neighbour_shrinkage, settings.global_shrinkage, settings.ridge
 
-    def _describe(
+    def _none(self, features: Features) -> list[PositionMoments]:
+        """Of each level, the moments of no image."""
+        grids = [features.maps[level.maps[0]] for level in self.settings.levels]
+        levels = zip(self.settings.levels, grids, strict=True)
+        return [PositionMoments(_cell(*each)) for each in levels]
+
+    def _moments(
         self,
         features: Features,
         started: list[PositionMoments],
         means: list[Tensor] | None = None,
-    ) -> None:
-        """Descriptors of each level's moments and these images together."""
-        self.descriptors = []
+    ) -> list[PositionMoments]:
+        """The moments of each level, these images taken in; around the means of their places, where
+        those have their own.
+        """
         for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
             own = None if means is None else means[number]
             indices = torch.arange(features.images) if features.places is None else features.places
@@ -80,8 +101,14 @@ class PositionScale(FeatureScale):
             ):
                 found = _level_features(list(some[1:]), level)
                 moments.update(found if own is None else found - own[some[0]])
-            grid = features.maps[level.maps[0]]
-            inside = _cells_inside(self.region, grid, moments.cell)
+        return started
+
+    def _describe(self, every: list[PositionMoments], means: list[Tensor] | None = None) -> None:
+        """The descriptor of each level's moments."""
+        self.descriptors = []
+        for number, moments in enumerate(every):
+            own = None if means is None else means[number]
+            inside = _cells_inside(self.region, moments.mean, moments.cell)
             described = moments.describe(*self._shrinkage, inside=inside)
             mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.

@@ -94,6 +94,16 @@ class PositionMoments:
         self.mean = self.mean + shift * (own / total)
         self.count = total
 
+    def without(self, some: PositionMoments) -> PositionMoments:
+        """The moments of the images that are left when some of them are taken out again."""
+        left = PositionMoments(self.cell)
+        left.count = self.count - some.count
+        left.mean = (self.count * self.mean - some.count * some.mean) / left.count
+        shift = (some.mean - left.mean) * (left.count * some.count / self.count) ** 0.5
+        between = in_cells(shift[None], self.cell)
+        left.scatter = self.scatter - some.scatter - between.mT @ between
+        return left
+
     def describe(
         self,
         neighbour_shrinkage: float,

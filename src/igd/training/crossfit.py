@@ -20,11 +20,12 @@ from igd.progress import Progress
 from igd.rng import generator
 from igd.scales.base import FeatureScale, ScaleOutput
 
-FOLDS = 5
+FOLDS = 10  # the more, the closer their models are to the final one, and the threshold to its rate
 AT_ONCE = 16  # images measured together
 
 Distances = list[list[Tensor]]  # of each scale, of each of its parts, of all images
-Teach = Callable[[Sequence[FeatureScale], Features, int], None]
+# Scales, the features of all images, the numbers of those not to learn from, and the seed.
+Teach = Callable[[Sequence[FeatureScale], Features, Tensor, int], None]
 # The scales of a fold, the numbers of its images and their distances.
 Watch = Callable[[list[FeatureScale], Tensor, Distances], None]
 
@@ -35,13 +36,28 @@ def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None
         scale.learn(features, generator(seed, scale.settings.name))
 
 
-def deal_folds(groups: Tensor, seed: int) -> list[Tensor]:
+def leaving_out(scales: Sequence[FeatureScale], features: Features) -> Teach:
+    """How scales like these learn from all images but some, what is a sum over images added up once
+    for all folds.
+    """
+    sums = [scale.sums(features) for scale in scales]
+
+    def teach(
+        scales: Sequence[FeatureScale], features: Features, held_out: Tensor, seed: int
+    ) -> None:
+        for scale, own in zip(scales, sums, strict=True):
+            scale.learn_without(features, held_out, own, generator(seed, scale.settings.name))
+
+    return teach
+
+
+def deal_folds(groups: Tensor, seed: int, folds: int = FOLDS) -> list[Tensor]:
     """The numbers of the images in each fold; images of one group, by its number, are in one."""
     dealt = torch.randperm(int(groups.max()) + 1, generator=generator(seed, "folds"))
     order = dealt.argsort()[groups].argsort(stable=True)
     return [
         order[torch.isin(groups[order], fold)]
-        for fold in dealt.tensor_split(min(FOLDS, len(dealt)))
+        for fold in dealt.tensor_split(min(folds, len(dealt)))
     ]
 
 
@@ -51,7 +67,7 @@ def cross_fit(
     seed: int,
     progress: Progress,
     groups: Tensor | None = None,
-    teach: Teach = learn,
+    teach: Teach | None = None,
     on_first: Watch | None = None,
 ) -> Distances:
     """Distances of every image to what scales learnt from the images of the other folds. Images of
@@ -60,12 +76,11 @@ def cross_fit(
     count = features.images
     groups = torch.arange(count) if groups is None else groups
     folds = deal_folds(groups, seed)
+    teach = teach or leaving_out(fresh(), features)
     measured: list[Distances] = []
     for held_out in progress.track(folds, count, "cross-fitting", len):
-        others = torch.ones(count, dtype=torch.bool)
-        others[held_out] = False
         scales = fresh()
-        teach(scales, features[others], seed)
+        teach(scales, features, held_out, seed)
         measured.append(distances_of(scales, features[held_out]))
         if on_first and len(measured) == 1:
             on_first(scales, held_out, measured[0])

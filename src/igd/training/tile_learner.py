@@ -30,6 +30,7 @@ FINE = 1  # the number of the level whose features say whether position has a me
 # Share of the variance of features that is left around the mean of their place, below which it has.
 LEFT_BY_PLACE = 0.75
 PLACED = 100  # images, at most, that the means of places are of
+FOLDS = 5  # of images in tiles: each has many, and reading them anew takes longest
 LARGEST_HALF = 60_000.0  # distance that is kept in half precision
 
 
@@ -167,7 +168,7 @@ class TileLearner:
 
 def folds_of(groups: Tensor, cross_fitted: bool, seed: int) -> list[Tensor]:
     """Images that are scored by a model without them; where others calibrate, all are one fold."""
-    return deal_folds(groups, seed) if cross_fitted else [torch.arange(len(groups))]
+    return deal_folds(groups, seed, FOLDS) if cross_fitted else [torch.arange(len(groups))]
 
 
 def collected(

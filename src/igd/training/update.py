@@ -74,7 +74,7 @@ def update(
     features = features_of_images(kept)
     teach = partial(_extend, fitted.provenance["images"])
     extended = _copies(scales)
-    teach(extended, features, seed)
+    teach(extended, features, torch.arange(0), seed)
     by_former = distances_of(scales, features)
     unseen = cross_fit(partial(_copies, scales), features, seed, progress, groups, teach)
 
@@ -161,11 +161,14 @@ def _copies(scales: Sequence[FeatureScale]) -> list[FeatureScale]:
     return [copy.copy(each) for each in scales]
 
 
-def _extend(count: int, scales: Sequence[FeatureScale], features: Features, seed: int) -> None:
-    """Let scales that learnt from `count` images learn from these too."""
-    if features.images:  # all images but a fold may be none
+def _extend(
+    count: int, scales: Sequence[FeatureScale], features: Features, held_out: Tensor, seed: int
+) -> None:
+    """Let scales that learnt from `count` images learn from these too, but for some."""
+    others = features.without(held_out)
+    if others.images:  # all images but a fold may be none
         for scale in scales:
-            scale.extend(features, count, generator(seed, f"{scale.settings.name} after {count}"))
+            scale.extend(others, count, generator(seed, f"{scale.settings.name} after {count}"))
 
 
 def _measured(
