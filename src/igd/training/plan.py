@@ -10,7 +10,6 @@ from igd.backbones.architectures import Backbone
 from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_shape
 from igd.backbones.weights import load_backbone
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
-from igd.data.roi import Size
 from igd.data.sources import Source
 from igd.data.store import Pixels
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
@@ -40,7 +39,7 @@ from igd.scales.recipes import (
 from igd.training.checkpoint import Controls
 from igd.training.parameters import Parameters, check_seed
 from igd.training.refusals import refuse_with_tiles, refuse_without_effect
-from igd.training.roi_and_alignment import aimed, first_readable, readable
+from igd.training.roi_and_alignment import aimed, first_readable, usual_size
 
 # Images, at most, by scales on features: more teach little and take memory. Small ones take less of
 # it, and the Gaussian of their one long vector needs more of them.
@@ -51,7 +50,6 @@ SMALLEST_TILE = 96
 TILE_BYTES = 250_000_000  # of tiles that are learnt from, with their features
 BYTES_PER_PIXEL = 6.2  # of a tile: three channels, and its features in half precision
 FEWEST_TILES = 60
-SIZES_READ = 25  # images whose sizes tell the usual aspect ratio
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,8 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     if tiling:
         refuse_with_tiles(parameters, settings, calibrated)
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
-    if side > SMALL_LIMIT and tiling is None and reads_any_shape(settings, geometry):
+    trained = any(isinstance(each, AutoEncoderSettings) for each in settings)
+    if not (trained or tiling or side <= SMALL_LIMIT or geometry.fit == "crop"):
         geometry = geometry.in_proportion(usual_size(source, parameters.fit_to is not None))
     origin = choose_origin(parameters, recipe)
     most = most_learnt_from(side, tiling is not None)
@@ -141,26 +140,6 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     held_out = choose_held_out_share(parameters, settings, calibrated, few)
     each = choose_tiles_each(tiling, most, source) if tiling else 1
     return Plan(geometry, settings, objective, origin, calibrated, held_out, tiling, each)
-
-
-def reads_any_shape(settings: list[ScaleSettings], geometry: Geometry) -> bool:
-    """Whether a model may read a rectangle: the paper's networks, and crops, are square."""
-    return geometry.fit != "crop" and not any(
-        isinstance(each, AutoEncoderSettings) for each in settings
-    )
-
-
-def usual_size(source: Source, differ: bool) -> Size:
-    """Width and height of the first image or, where sizes may differ, those of the image with the
-    middle one of some aspect ratios.
-    """
-    if not differ:
-        return first_readable(source).size
-    numbers = range(0, len(source), max(1, len(source) // SIZES_READ))
-    sizes = [image.size for image in (readable(source, number) for number in numbers) if image]
-    if not sizes:
-        return first_readable(source).size
-    return sorted(sizes, key=lambda size: size[0] / size[1])[len(sizes) // 2]
 
 
 def most_learnt_from(side: int, tiled: bool) -> int:

@@ -1,5 +1,5 @@
-"""Which part of images is read, and where the part they show usually lies: known before any of them
-is brought to the model's size.
+"""Which part of images is read, where the part they show usually lies, and in which proportions:
+known before any of them is brought to the model's size.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from igd.progress import Progress
 from igd.training.parameters import Parameters
 
 MOST = 60  # images that the reference is made of
+SIZES_READ = 25  # images whose sizes tell the usual proportions
 LEAST_AGREEMENT = 0.3  # of images with their reference, in the median
 
 
@@ -57,6 +58,18 @@ def make_alignment(source: Source, frame: Size, roi: Roi | None, progress: Progr
             f"leave it out"
         )
     return Alignment.of(frame, window, reference)
+
+
+def usual_size(source: Source, differ: bool) -> Size:
+    """Width and height of the first image or, where sizes may differ, of the one whose proportions
+    are in the middle of some.
+    """
+    first = first_readable(source).size
+    if not differ:
+        return first
+    numbers = range(0, len(source), max(1, len(source) // SIZES_READ))
+    sizes = [image.size for image in (readable(source, number) for number in numbers) if image]
+    return sorted(sizes or [first], key=lambda size: size[0] / size[1])[len(sizes) // 2]
 
 
 def readable(source: Source, number: int) -> Image.Image | None:
