@@ -140,7 +140,7 @@ def score_alone(predictor: Predictor, names: list[str]) -> Cost:
     squares = []
     for name in names:
         with Image.open(name) as image:
-            squares.append(predictor.square(image))
+            squares.append(predictor.model_input(image))
     size = predictor.batch_
     batches = [stack(squares[n : n + size]) for n in range(0, len(squares), size)]
     meter = Meter()

@@ -241,7 +241,9 @@ def medians(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def alone(predictor: Predictor, images: list[bytes], batch: int, times: int = 5) -> dict[str, Any]:
     """The model without a server, on decoded images, so many at a time."""
-    pixels = stack([predictor.square(Image.open(io.BytesIO(image))) for image in images[:batch]])
+    pixels = stack(
+        [predictor.model_input(Image.open(io.BytesIO(image))) for image in images[:batch]]
+    )
     predictor.score_batch(pixels)
     meter = Meter()
     for _ in range(times):

@@ -14,7 +14,7 @@ WIDTH, HIGH, STEP, BOX, LEFT = 1100, 62, 153, 140, 16
 COMPUTED = [
     ("image", "file, array, upload", "given"),
     ("pixels", "data/decoding.py", "box"),
-    ("model's square", "data/geometry.py", "box"),
+    ("model's size", "data/geometry.py", "box"),
     ("features", "backbones/features.py", "box"),
     ("parts, map", "scales/", "box"),
     ("score, map", "scales/fusion.py", "box"),

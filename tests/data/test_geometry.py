@@ -89,6 +89,11 @@ def test_what_is_nearly_square_stays_a_square_and_what_is_very_long_is_stretched
     assert max(Geometry(LARGEST_SIDE).in_proportion((5000, 100)).shape) == LARGEST_SIDE
 
 
+def test_a_rectangle_of_more_pixels_than_its_square_is_refused() -> None:
+    with pytest.raises(ValueError, match="more pixels"):
+        Geometry(64, rectangle=(128, 64))
+
+
 def test_the_proportions_are_those_of_what_is_read_around_a_region() -> None:
     region = Roi(frame=(400, 200), box=(0, 50, 100, 100))
     assert Geometry(128, roi=region).in_proportion((400, 200)).shape == (91, 181)

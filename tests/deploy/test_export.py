@@ -86,7 +86,9 @@ def test_the_graph_gives_the_p_value_itself(exported: tuple[str, IGD, Path]) -> 
     kind, detector, path = exported
     runtime = Runtime.load(path, threads=1)
     new = images(kind, 4, seed=7)
-    read = [pixels for each in new for pixels, _ in detector.squares("", Image.fromarray(each))]
+    read = [
+        pixels for each in new for pixels, _ in detector.model_inputs("", Image.fromarray(each))
+    ]
     pixels = np.concatenate(read)
     pixels = np.repeat(pixels, 3, axis=1) if pixels.shape[1] == 1 else pixels
     p_value = runtime.session.run({"pixels": pixels})[1]

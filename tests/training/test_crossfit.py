@@ -1,5 +1,6 @@
 """Cross-fitting: no image is measured by a model that learnt from it, and none is left out."""
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -135,10 +136,13 @@ def test_the_seed_deals_the_folds() -> None:
     assert seen[:FOLDS] == seen[FOLDS : 2 * FOLDS] != seen[2 * FOLDS :]
 
 
-def test_leaving_out_is_learning_from_the_others() -> None:
+@pytest.mark.parametrize("outlier", [1.0, 1e4])
+def test_leaving_out_is_learning_from_the_others(outlier: float) -> None:
+    """Even where one of those left out holds nearly all of the scatter."""
     rng = torch.Generator().manual_seed(0)
-    maps = [torch.randn(40, 6, 4, 4, generator=rng).half()]
-    features, held_out = Features(maps, None), torch.tensor([3, 17, 18, 39])
+    maps = torch.randn(40, 6, 4, 4, generator=rng)
+    maps = torch.cat([maps[:1] + maps[1:] / outlier, maps[:1].flip(1)]).half()
+    features, held_out = Features([maps], None), torch.tensor([3, 17, 18, 39])
     settings = PositionSettings(levels=(Level("one", (0,)),))
     taken_out, direct = PositionScale(settings), PositionScale(settings)
     leaving_out([PositionScale(settings)], features)([taken_out], features, held_out, 0)

@@ -1,4 +1,4 @@
-"""Images that show nothing are refused with a sentence."""
+"""Images that show nothing are refused with a sentence; those that hardly differ are not."""
 
 from __future__ import annotations
 
@@ -24,3 +24,10 @@ def test_a_few_of_them_do_no_harm() -> None:
     images = stripes(24, 96, colour=True)
     images[:3] = 0
     assert IGD(image_size=96).fit(images).threshold_ > 0
+
+
+def test_two_near_copies_and_a_different_image_are_enough() -> None:
+    rng, first = np.random.default_rng(0), stripes(1, side=96)[0]
+    near = np.clip(first.astype(int) + rng.integers(-2, 3, (2, 96, 96)), 0, 255)
+    images = [*near.astype(np.uint8), np.ascontiguousarray(first.T)]
+    assert len(IGD(image_size=96).fit(images).calibration_.scores) == 3

@@ -84,7 +84,7 @@ def test_the_score_is_that_of_the_worst_tile(detector: IGD) -> None:
     image = walls(1, seed=4)[0]
     (prediction,) = listed(detector, [image])
     shown = Image.fromarray(image)
-    scores = [detector.score_batch(*each).score for each in detector.squares("", shown)]
+    scores = [detector.score_batch(*each).score for each in detector.model_inputs("", shown)]
     assert prediction.score == pytest.approx(float(np.concatenate(scores).max()), abs=1e-5)
     assert set(prediction.terms) >= {"position.fine", "bank.nearest", "grain.nearest"}
 

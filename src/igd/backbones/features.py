@@ -52,6 +52,8 @@ class Features:
 
     def without(self, held_out: Tensor) -> Features:
         """All images but these, by their numbers."""
+        if not len(held_out):
+            return self
         others = torch.ones(self.images, dtype=torch.bool)
         others[held_out] = False
         return self[others]

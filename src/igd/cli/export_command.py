@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         shown = [
             each
             for number, name in enumerate(source.names)
-            for each in detector.squares(name, source.read(number))
+            for each in detector.model_inputs(name, source.read(number))
         ]
         images = np.concatenate([pixels for pixels, _ in shown])
         known = [own for _, own in shown if own is not None]

@@ -12,7 +12,7 @@ arrays      arrays and tensors as images, by rules about their shape
 remote      images by address, in any storage that fsspec opens
 decoding    finding image files, and decoding each or saying why not
 image_set   all images of a source, decoded to the model's size
-geometry    any size in, the model's square, and the map back at the original size
+geometry    any size in, the model's size, and the map back at the original size
 roi         the region of interest in a fixed frame
 roi_arguments  boxes and mask files as such a region
 alignment   how far a part lies from its usual place

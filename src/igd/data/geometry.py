@@ -4,6 +4,7 @@ map finds its way back.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -38,6 +39,11 @@ class Geometry:
     roi: Roi | None = None
     align: Alignment | None = None
     rectangle: tuple[int, int] | None = None  # rows and columns, where it is no square
+
+    def __post_init__(self) -> None:
+        """A file may say anything."""
+        if self.rectangle and math.prod(self.rectangle) > (self.side + 1) ** 2:
+            raise ValueError("a rectangle of more pixels than its square has")
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -68,8 +68,8 @@ def decode(
     """Decode every image once, in parallel. An unreadable one is named and left out or, if
     `strict`, refused.
 
-    Up to `held` bytes the pixels stay in memory, above in a temporary file. Of each image there is
-    one square, or as many as `cut` makes: `each`. Images that are to be learnt from and are aligned
+    Up to `held` bytes the pixels stay in memory, above in a temporary file. Of each image the model
+    reads one, or as many as `cut` makes: `each`. Images that are to be learnt from and are aligned
     forget some of their edge (`learning`).
     """
     names: list[str] = []
@@ -80,10 +80,10 @@ def decode(
     used: list[float] = []  # of the range that deep images have, the share each one uses
 
     def readable() -> Iterator[NDArray[np.uint8]]:
-        squares = progress.track(
-            _squares(source, geometry, learning, cut), len(source), "reading images"
+        decoding = progress.track(
+            _model_images(source, geometry, learning, cut), len(source), "reading images"
         )
-        for number, (name, decoded) in enumerate(squares):
+        for number, (name, decoded) in enumerate(decoding):
             if isinstance(decoded, UnreadableImage):
                 if strict:
                     raise decoded
@@ -126,7 +126,7 @@ def _warn_of_depth(used: list[float], count: int, source: Source, progress: Prog
         )
 
 
-def _squares(
+def _model_images(
     source: Source, geometry: Geometry, learning: bool, cut: Cut | None
 ) -> Iterator[tuple[str, Any]]:
     def read(number: int) -> Any:
@@ -142,8 +142,8 @@ def _squares(
         )
         return own, image.size, image.info.get(DEEP), mode
 
-    squares = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)
-    yield from zip(source.names, squares, strict=True)
+    images = in_parallel(read, range(len(source)), source.pixels, PIXELS_HELD)
+    yield from zip(source.names, images, strict=True)
 
 
 def check_one_size(images: ImageSet, source: Source) -> None:

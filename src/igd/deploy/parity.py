@@ -47,7 +47,7 @@ def compare(
     """Show both the same images or tiles, (n, channels, h, w) at the model's size, a batch at
     a time.
     """
-    scores, maps, size = [], 0.0, batch_size(one.geometry_.side)
+    scores, maps, size = [], 0.0, batch_size(one.geometry_.shape)
     for first in range(0, len(pixels), size):
         part = pixels[first : first + size]
         own = None if places is None else places[first : first + size]

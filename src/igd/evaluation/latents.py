@@ -49,16 +49,16 @@ def plane(latent: Floats, seed: int = 0) -> Floats:
 def _latents(detector: IGD, samples: list[Sample]) -> dict[str, Floats]:
     if detector.tiling_:
         return _latents_of_tiled(detector, samples)
-    squares: list[NDArray[np.uint8]] = []
+    inputs: list[NDArray[np.uint8]] = []
     latents: dict[str, list[Floats]] = {}
-    for number, square in enumerate(
-        in_parallel(lambda sample: detector.square(sample.read()), samples), start=1
+    for number, pixels in enumerate(
+        in_parallel(lambda sample: detector.model_input(sample.read()), samples), start=1
     ):
-        squares.append(square)
-        if len(squares) == AT_ONCE or number == len(samples):
-            for name, latent in detector.fitted_.latents(torch.from_numpy(stack(squares))).items():
+        inputs.append(pixels)
+        if len(inputs) == AT_ONCE or number == len(samples):
+            for name, latent in detector.fitted_.latents(torch.from_numpy(stack(inputs))).items():
                 latents.setdefault(name, []).append(latent.double().numpy())
-            squares = []
+            inputs = []
     return {name: np.concatenate(parts) for name, parts in latents.items()}
 
 
@@ -67,7 +67,7 @@ def _latents_of_tiled(detector: IGD, samples: list[Sample]) -> dict[str, Floats]
     latents: dict[str, list[Floats]] = {}
     for sample in samples:
         own: dict[str, list[Floats]] = {}
-        for tiles, _ in detector.squares(sample.identifier, sample.read()):
+        for tiles, _ in detector.model_inputs(sample.identifier, sample.read()):
             for name, latent in detector.fitted_.latents(torch.from_numpy(tiles)).items():
                 own.setdefault(name, []).append(latent.double().numpy())
         for name, parts in own.items():

@@ -21,7 +21,7 @@ from igd.progress import Progress
 class DecodedImage(NamedTuple):
     """An image on its way to the model."""
 
-    square: NDArray[np.uint8]  # its pixels at the model's size; all of them, where it reads tiles
+    pixels: NDArray[np.uint8]  # at the model's size; all of them, where it reads tiles
     size: tuple[int, int]  # width and height of the original
     image: Image.Image | None  # the original, where it is to be kept
     seconds: float = 0.0  # that decoding took

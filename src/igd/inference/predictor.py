@@ -5,6 +5,7 @@ Whatever a model runs in, PyTorch or ONNX Runtime, all that surrounds it is this
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Sequence
@@ -133,7 +134,7 @@ class Predictor(ABC):
     @property
     def batch_(self) -> int:
         """Images that are scored together; of those in tiles, the tiles are."""
-        return 1 if self.tiling_ else batch_size(self.geometry_.side)
+        return 1 if self.tiling_ else batch_size(self.geometry_.shape)
 
     def predict(self, X: Any) -> Prediction | list[Prediction]:
         """A `Prediction` for one image: a file, an array (h, w[, 3]), a tensor ([3,] h, w), a PIL
@@ -190,13 +191,13 @@ class Predictor(ABC):
         scored: Iterator[Prediction] = iter(())
         if decoded:
             started = time.perf_counter()
-            squares = [image.square for _, image in decoded]
+            inputs = [image.pixels for _, image in decoded]
             scores: BatchScores | TiledScores
             if self.tiling_:
-                (pixels,) = squares
+                (pixels,) = inputs
                 scores = score_in_tiles(self.score_batch, pixels, self.tiling_, self.geometry_)
             else:
-                scores = self.score_batch(stack(squares))
+                scores = self.score_batch(stack(inputs))
             in_model = time.perf_counter() - started
             timing.add(sum(image.seconds for _, image in decoded), in_model)
             scored = self._predictions(decoded, scores)
@@ -228,21 +229,21 @@ class Predictor(ABC):
                 pose=image.pose,
             )
 
-    def square(self, image: Image.Image) -> NDArray[np.uint8]:
+    def model_input(self, image: Image.Image) -> NDArray[np.uint8]:
         """The pixels of an image at the model's size: (rows, columns[, 3])."""
-        return self._square(image, self.geometry_.pose(image))
+        return self._model_input(image, self.geometry_.pose(image))
 
-    def _square(self, image: Image.Image, pose: Pose | None) -> NDArray[np.uint8]:
+    def _model_input(self, image: Image.Image, pose: Pose | None) -> NDArray[np.uint8]:
         return self.geometry_.to_model(self._converted(image), pose)
 
-    def squares(
+    def model_inputs(
         self, name: str, image: Image.Image
     ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64] | None]]:
         """All that the model reads of an image, (b, channels, rows, columns), batch after batch; of
         tiles with their places, where each has a descriptor of its own.
         """
         if self.tiling_ is None:
-            yield stack([self.square(image)]), None
+            yield stack([self.model_input(image)]), None
             return
         check_tile_fits(name, image.size, self.tiling_)
         pixels = np.asarray(self._converted(image))
@@ -261,7 +262,7 @@ class Predictor(ABC):
             check_tile_fits(name, image.size, self.tiling_)
         pose = self.geometry_.pose(image)
         return DecodedImage(
-            np.asarray(self._converted(image)) if self.tiling_ else self._square(image, pose),
+            np.asarray(self._converted(image)) if self.tiling_ else self._model_input(image, pose),
             image.size,
             image if keep_image else None,
             mismatches=mismatches(image, getattr(self, "provenance_", {}), self.geometry_, pose),
@@ -269,8 +270,8 @@ class Predictor(ABC):
         )
 
 
-def batch_size(side: int) -> int:
-    """How many images of a side are scored together: enough to be fast, few enough for any
-    memory.
+def batch_size(shape: tuple[int, int]) -> int:
+    """How many images of so many rows and columns are scored together: enough to be fast, few
+    enough for any memory.
     """
-    return min(256, max(1, PIXELS_AT_ONCE // side**2))
+    return min(256, max(1, PIXELS_AT_ONCE // math.prod(shape)))

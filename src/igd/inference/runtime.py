@@ -103,6 +103,7 @@ class Runtime(Predictor):
         places = [PLACES] if self.tiling_ and self.tiling_.size else []
         possible = (
             self.channels_ in (1, 3)
+            and not (self.tiling_ and self.geometry_.rectangle)
             and isinstance(self.smallest_side_, int)
             and 0 <= self.smallest_side_ <= LARGEST_SIDE
             and isinstance(self.provenance_, dict)

@@ -147,6 +147,8 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
     _check_examples(examples, example_scores, (channels, *geometry.shape))
     settings = _scale_list(header["scales"], tensors)
     tiling = _tiling(header.get("tiling"))
+    if tiling and geometry.rectangle:
+        raise ValueError("tiles are read as squares")
     places = _example_places(tensors, len(examples), tiling)
     backbone = (
         read_backbone(

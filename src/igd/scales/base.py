@@ -34,7 +34,7 @@ class Scale(ABC):
 
     settings: ScaleSettings
     history: Tensor | None = None  # of its training, where it has one
-    region: RegionMask | None = None  # of the square that counts; None: all of it
+    region: RegionMask | None = None  # of an image that counts; None: all of it
 
     @abstractmethod
     def forward(self, pixels: Tensor, features: Features | None) -> ScaleOutput:
@@ -81,13 +81,13 @@ class FeatureScale(Scale):
 
     def learn_without(
         self,
-        features: Features,
-        held_out: Tensor,
+        held_out: Features,  # noqa: ARG002
+        others: Features,
         sums: Any,  # noqa: ARG002
         rng: torch.Generator,
     ) -> None:
-        """Learn from all images but these, by their numbers; `sums` are those of all."""
-        self.learn(features.without(held_out), rng)
+        """Learn from all images but those held out; `sums` are those of all."""
+        self.learn(others, rng)
 
     @abstractmethod
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:

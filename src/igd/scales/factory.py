@@ -30,7 +30,7 @@ def build_scale(
     backbone: FrozenBackbone | None,
     region: RegionMask | None = None,
 ) -> Scale:
-    """A scale that has learnt nothing yet, of the region of the square that counts."""
+    """A scale that has learnt nothing yet, of the region that counts."""
     scale = _unaimed(settings, objective, side, channels, backbone)
     scale.region = region
     return scale

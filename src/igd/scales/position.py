@@ -7,6 +7,7 @@ of the score by itself: fine ones find what is small, deep ones what does not be
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import torch
@@ -43,20 +44,20 @@ class PositionScale(FeatureScale):
         self._describe(self.sums(features))
 
     def sums(self, features: Features) -> list[PositionMoments]:
-        return self._moments(features, self._none(features))
+        return list(self._moments(features, self._none(features)))
 
     def learn_without(
         self,
-        features: Features,
-        held_out: Tensor,
+        held_out: Features,
+        others: Features,  # noqa: ARG002
         sums: list[PositionMoments],
         rng: torch.Generator,  # noqa: ARG002
     ) -> None:
         """Takes the moments of a few images out of those of all: most of the work of learning is to
         add them up.
         """
-        some = self.sums(features[held_out])
-        self._describe([each.without(own) for each, own in zip(sums, some, strict=True)])
+        some = self._moments(held_out, self._none(held_out))
+        self._describe(each.without(own) for each, own in zip(sums, some, strict=True))
 
     def learn_around(self, features: Features, means: list[Tensor]) -> None:
         """Learn from tiles at known places, of which each has means of its own, for each level
@@ -87,9 +88,9 @@ class PositionScale(FeatureScale):
         features: Features,
         started: list[PositionMoments],
         means: list[Tensor] | None = None,
-    ) -> list[PositionMoments]:
+    ) -> Iterator[PositionMoments]:
         """The moments of each level, these images taken in; around the means of their places, where
-        those have their own.
+        those have their own. Level after level: they are large.
         """
         for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
             own = None if means is None else means[number]
@@ -101,9 +102,11 @@ class PositionScale(FeatureScale):
             ):
                 found = _level_features(list(some[1:]), level)
                 moments.update(found if own is None else found - own[some[0]])
-        return started
+            yield moments
 
-    def _describe(self, every: list[PositionMoments], means: list[Tensor] | None = None) -> None:
+    def _describe(
+        self, every: Iterable[PositionMoments], means: list[Tensor] | None = None
+    ) -> None:
         """The descriptor of each level's moments."""
         self.descriptors = []
         for number, moments in enumerate(every):

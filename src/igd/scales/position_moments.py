@@ -87,10 +87,12 @@ class PositionMoments:
         """Take in the features of a batch, (b, d, rows, columns)."""
         own, total = len(features), self.count + len(features)
         mean = features.mean(dim=0, dtype=torch.float64)
-        residual = in_cells(features - mean.to(features.dtype), self.cell)
+        # In double precision too: where a few images are taken out again that held most of the
+        # scatter, what is left would be its rounding.
+        residual = in_cells(features - mean, self.cell)
         shift = mean - self.mean
         between = in_cells((shift * (self.count * own / total) ** 0.5)[None], self.cell)
-        self.scatter = self.scatter + (residual.mT @ residual).double() + between.mT @ between
+        self.scatter = self.scatter + residual.mT @ residual + between.mT @ between
         self.mean = self.mean + shift * (own / total)
         self.count = total
 

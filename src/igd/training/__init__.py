@@ -1,7 +1,7 @@
 """From images to a fitted state.
 
 parameters           what a user may set, once: constructor, flags and file header are made of it
-plan                 which scales, which square, which backbone
+plan                 which scales, which size, which backbone
 refusals             parameters without effect on what is built
 roi_and_alignment    which part of images is read, and where it usually lies
 read_images          images to learn from and to calibrate with, decoded and checked

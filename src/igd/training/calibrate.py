@@ -41,7 +41,7 @@ class Model:
 
     backbone: FrozenBackbone | None
     scales: list[Scale]
-    region: RegionMask | None = None  # of the square that counts
+    region: RegionMask | None = None  # of an image that counts
 
     @property
     def on_features(self) -> list[FeatureScale]:
@@ -51,7 +51,7 @@ class Model:
         self, pixels: Pixels, progress: Progress, doing: str
     ) -> Iterator[tuple[Tensor, Features | None]]:
         """Images and a frozen backbone's features of them, batch after batch."""
-        indices = torch.arange(len(pixels)).split(batch_size(pixels.shape[-1]))
+        indices = torch.arange(len(pixels)).split(batch_size((pixels.shape[-2], pixels.shape[-1])))
         for some in progress.track(indices, len(pixels), doing, len):
             images = pixels[some]
             yield images, self.backbone(images) if self.backbone else None

@@ -45,8 +45,9 @@ def leaving_out(scales: Sequence[FeatureScale], features: Features) -> Teach:
     def teach(
         scales: Sequence[FeatureScale], features: Features, held_out: Tensor, seed: int
     ) -> None:
+        some, others = features[held_out], features.without(held_out)
         for scale, own in zip(scales, sums, strict=True):
-            scale.learn_without(features, held_out, own, generator(seed, scale.settings.name))
+            scale.learn_without(some, others, own, generator(seed, scale.settings.name))
 
     return teach
 

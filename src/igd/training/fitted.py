@@ -57,7 +57,7 @@ class FittedState:
 
     @cached_property
     def region(self) -> RegionMask | None:
-        """Of the square that counts; None: all of it."""
+        """Of an image that counts; None: all of it."""
         return RegionMask.of(self.geometry)
 
     @property

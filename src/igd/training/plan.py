@@ -1,4 +1,4 @@
-"""What is built for whom: which scales on which square, through which backbone."""
+"""What is built for whom: which scales on images of which size, through which backbone."""
 
 from __future__ import annotations
 
@@ -133,7 +133,8 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
     trained = any(isinstance(each, AutoEncoderSettings) for each in settings)
     if not (trained or tiling or side <= SMALL_LIMIT or geometry.fit == "crop"):
-        geometry = geometry.in_proportion(usual_size(source, parameters.fit_to is not None))
+        differ = parameters.fit_to is not None
+        geometry = geometry.in_proportion(geometry.frame or usual_size(source, differ))
     origin = choose_origin(parameters, recipe)
     most = most_learnt_from(side, tiling is not None)
     few = len(source) <= min(most, LEARNT_FROM)

@@ -67,7 +67,7 @@ def usual_size(source: Source, differ: bool) -> Size:
     first = first_readable(source).size
     if not differ:
         return first
-    numbers = range(0, len(source), max(1, len(source) // SIZES_READ))
+    numbers = range(0, len(source), -(-len(source) // SIZES_READ))
     sizes = [image.size for image in (readable(source, number) for number in numbers) if image]
     return sorted(sizes or [first], key=lambda size: size[0] / size[1])[len(sizes) // 2]
 
