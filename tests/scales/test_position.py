@@ -200,3 +200,19 @@ def test_damaged_tensors_are_refused(saved: Path, change, message: str) -> None:
 def test_a_damaged_header_is_refused(saved: Path, change, message: str) -> None:
     with pytest.raises(UserError, match=rf"position.igd: .*({message})"):
         IGD.load(edit(saved, change))
+
+
+def test_a_side_of_odd_length_is_not_divided_into_cells(tmp_path: Path) -> None:
+    settings = PositionSettings(levels=(Level("one", (0,), cell=2),))
+    scale = PositionScale(settings)
+    maps = [torch.randn(30, 4, 3, 6, generator=torch.Generator().manual_seed(0)).half()]
+    scale.learn(Features(maps, None), torch.Generator())
+    (descriptor,) = scale.descriptors
+    assert descriptor.cell == (1, 2)
+    assert len(descriptor.whitener) == 3 * 3
+    loaded = PositionScale(settings)
+    loaded.restore(scale.tensors(), tmp_path / "model.igd")
+    measured = [each.distances(Features(maps, None).float())[0] for each in (scale, loaded)]
+    assert measured[0].shape == (30, 3, 6)
+    torch.testing.assert_close(*measured)
+    assert measured[0].mean() == pytest.approx(1, abs=0.2)

@@ -9,7 +9,6 @@ from scipy.spatial.distance import mahalanobis as scipy_mahalanobis
 from torch import Tensor
 
 from igd.scales.position_moments import (
-    CELL,
     PositionDescriptor,
     PositionMoments,
     in_cells,
@@ -17,6 +16,7 @@ from igd.scales.position_moments import (
 )
 
 COUNT, SIZE, ROWS, COLUMNS = 60, 3, 4, 6
+CELL = 2
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_normal_features_are_one_unit_away_on_average(features: Tensor) -> None:
 
 def test_no_feature_in_cells_is_lost_or_moved() -> None:
     features = torch.arange(2 * 3 * 4 * 6).view(2, 3, 4, 6)
-    cells = in_cells(features, CELL)
+    cells = in_cells(features, (CELL, CELL))
     assert cells.shape == (6, 2 * CELL**2, 3)
     back = cells.view(2, 3, 2, CELL, CELL, 3).permute(2, 5, 0, 3, 1, 4).reshape(features.shape)
     assert torch.equal(back, features)

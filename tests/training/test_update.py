@@ -181,7 +181,7 @@ def test_what_can_not_learn_more_says_so(fitted: IGD, learnt: IGD) -> None:
 def test_moments_behind_a_descriptor(cell: int, ridge: float) -> None:
     rng = torch.Generator().manual_seed(0)
     features = torch.randn(50, 5, 6, 8, generator=rng) * torch.arange(1, 9)
-    moments = PositionMoments(cell)
+    moments = PositionMoments((cell, cell))
     moments.update(features)
     shrinkage = (0.25, 0.1, ridge)
     behind = PositionMoments.behind(moments.describe(*shrinkage), 50, *shrinkage)

@@ -281,7 +281,7 @@ class AutoEncoderScale(Scale):
             self.background = PositionDescriptor(
                 tensors["background.mean"], tensors["background.whitener"]
             )
-            side, cells = self.image_side, (self.image_side // CELL) ** 2
+            side, cells = self.image_side, (self.image_side // CELL[0]) ** 2
             if self.background.mean.shape != (1, side, side) or self.background.whitener.shape != (
                 cells,
                 1,

@@ -37,7 +37,7 @@ class PixelScale(Scale):
 
     def aligned(self, features: Features) -> list[Tensor]:
         """The maps on one grid, twice as fine as that of the coarsest."""
-        rows, columns = (CELL * side for side in features.maps[-1].shape[-2:])
+        rows, columns = (CELL[0] * side for side in features.maps[-1].shape[-2:])
         return [
             F.interpolate(features_last(each), (rows, columns), mode="bilinear")
             for each in features.maps

@@ -19,6 +19,7 @@ from igd.errors import UserError
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.patch_features import log_map, log_peak, unit_features
 from igd.scales.position_moments import (
+    Cell,
     PositionDescriptor,
     PositionMoments,
     features_last,
@@ -116,7 +117,7 @@ class PositionScale(FeatureScale):
             mean = described.mean if own is None else described.mean + own
             # As the file holds it: what is loaded scores as what was learnt.
             mean, whitener = (_halved(each) for each in (mean, described.whitener))
-            self.descriptors.append(PositionDescriptor(features_last(mean), whitener))
+            self.descriptors.append(PositionDescriptor(features_last(mean), whitener, moments.cell))
 
     def level_features(self, features: Features) -> list[Tensor]:
         """What the descriptor of each level is of: (b, d, rows, columns) each."""
@@ -163,12 +164,13 @@ class PositionScale(FeatureScale):
         ]
 
 
-def _cell(level: Level, grid: Tensor) -> int:
-    """A grid (..., rows, columns) of odd sides can't be divided into cells."""
-    return 1 if any(side % level.cell for side in grid.shape[-2:]) else level.cell
+def _cell(level: Level, grid: Tensor) -> Cell:
+    """Rows and columns of a cell; a side of odd length can't be divided."""
+    high, wide = (1 if length % level.cell else level.cell for length in grid.shape[-2:])
+    return high, wide
 
 
-def _cells_inside(region: RegionMask | None, grid: Tensor, cell: int) -> Tensor | None:
+def _cells_inside(region: RegionMask | None, grid: Tensor, cell: Cell) -> Tensor | None:
     """The numbers of the cells of a grid (..., rows, columns) with a position that counts."""
     if region is None:
         return None

@@ -7,14 +7,14 @@ a cell share one, which is shrunk towards that of its neighbours and that of the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-CELL = 2  # positions along the side of a cell
+Cell = tuple[int, int]  # rows and columns of positions in a cell
+CELL: Cell = (2, 2)
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,7 @@ class PositionDescriptor:
     mean: Tensor  # (d, rows, columns), or of several places of tiles (places, d, rows, columns)
     # (cells, d, d), lower triangular: the inverse of the covariance's Cholesky factor.
     whitener: Tensor
-
-    @property
-    def cell(self) -> int:
-        """Positions along the side of a cell."""
-        *_, rows, columns = self.mean.shape
-        return math.isqrt(rows * columns // len(self.whitener))
+    cell: Cell = CELL
 
     def at(self, places: Tensor | None) -> PositionDescriptor:
         """The descriptor of tiles at these places, (b,): their means differ."""
@@ -49,7 +44,7 @@ class PositionMoments:
     number of images.
     """
 
-    def __init__(self, cell: int = CELL) -> None:
+    def __init__(self, cell: Cell = CELL) -> None:
         self.cell, self.count = cell, 0
         self.mean = torch.zeros((), dtype=torch.float64)  # (d, rows, columns)
         self.scatter = torch.zeros((), dtype=torch.float64)  # (cells, d, d)
@@ -73,14 +68,13 @@ class PositionMoments:
         factor = torch.linalg.solve_triangular(
             descriptor.whitener.double(), identity.expand_as(descriptor.whitener), upper=False
         )
-        shares = _shares(
-            rows // moments.cell, columns // moments.cell, neighbour_shrinkage, global_shrinkage
-        )
+        high, wide = moments.cell
+        shares = _shares(rows // high, columns // wide, neighbour_shrinkage, global_shrinkage)
         ridged = torch.linalg.solve(shares, (factor @ factor.mT).flatten(1)).view_as(factor)
         # Of the ridge, which was added in units of the mean variance without it.
         variance = ridged.diagonal(dim1=1, dim2=2).mean() / (1 + ridge)
         moments.count, moments.mean = count, descriptor.mean.double()
-        moments.scatter = (ridged - ridge * variance * identity) * (count * moments.cell**2)
+        moments.scatter = (ridged - ridge * variance * identity) * (count * high * wide)
         return moments
 
     def update(self, features: Tensor) -> None:
@@ -121,8 +115,9 @@ class PositionMoments:
         as it is. With `inside`, the numbers of cells, the others have the mean covariance of these:
         what they would say of the whole image is about nothing.
         """
-        rows, columns = self.mean.shape[1] // self.cell, self.mean.shape[2] // self.cell
-        covariance = self.scatter / (self.count * self.cell**2)
+        high, wide = self.cell
+        rows, columns = self.mean.shape[1] // high, self.mean.shape[2] // wide
+        covariance = self.scatter / (self.count * high * wide)
         if inside is not None:
             usual = covariance[inside].mean(dim=0, keepdim=True).repeat(len(covariance), 1, 1)
             covariance = usual.index_copy(0, inside, covariance[inside])
@@ -141,7 +136,7 @@ class PositionMoments:
         factor = torch.linalg.cholesky(mixed + added * torch.eye(size, dtype=mixed.dtype))
         identity = torch.eye(size, dtype=mixed.dtype).expand_as(factor)
         whitener = torch.linalg.solve_triangular(factor, identity, upper=False)
-        return PositionDescriptor(features_last(self.mean.float()), whitener.float())
+        return PositionDescriptor(features_last(self.mean.float()), whitener.float(), self.cell)
 
 
 def mahalanobis(features: Tensor, descriptor: PositionDescriptor) -> Tensor:
@@ -149,9 +144,9 @@ def mahalanobis(features: Tensor, descriptor: PositionDescriptor) -> Tensor:
     -> (b, rows, columns).
     """
     count, _, rows, columns = features.shape
-    cell = descriptor.cell
-    white = in_cells(features - descriptor.mean, cell) @ descriptor.whitener.mT
-    distance = white.square().mean(dim=2).view(rows // cell, columns // cell, count, cell, cell)
+    high, wide = descriptor.cell
+    white = in_cells(features - descriptor.mean, descriptor.cell) @ descriptor.whitener.mT
+    distance = white.square().mean(dim=2).view(rows // high, columns // wide, count, high, wide)
     return distance.permute(2, 0, 3, 1, 4).reshape(count, rows, columns)
 
 
@@ -163,11 +158,12 @@ def excess(maps: Tensor, usual: PositionDescriptor) -> Tensor:
     return mahalanobis(above, usual).sqrt()
 
 
-def in_cells(features: Tensor, cell: int) -> Tensor:
-    """The features of each cell's positions: (b, d, rows, columns) -> (cells, b * cell^2, d)."""
+def in_cells(features: Tensor, cell: Cell) -> Tensor:
+    """The features of each cell's positions: (b, d, rows, columns) -> (cells, b * positions, d)."""
+    high, wide = cell
     count, size, rows, columns = features.shape
-    split = features.view(count, size, rows // cell, cell, columns // cell, cell)
-    return split.permute(2, 4, 0, 3, 5, 1).reshape(rows * columns // cell**2, count * cell**2, size)
+    split = features.view(count, size, rows // high, high, columns // wide, wide)
+    return split.permute(2, 4, 0, 3, 5, 1).reshape(-1, count * high * wide, size)
 
 
 def features_last(maps: Tensor) -> Tensor:
@@ -177,17 +173,18 @@ def features_last(maps: Tensor) -> Tensor:
     return maps.movedim(-3, -1).contiguous().movedim(-1, -3)
 
 
-def unpacked(mean: Tensor, packed: Tensor, cell: int) -> PositionDescriptor:
+def unpacked(mean: Tensor, packed: Tensor, cell: Cell) -> PositionDescriptor:
     """The reverse of `PositionDescriptor.packed`."""
     size, rows, columns = mean.shape[-3:]
-    cells, triangle = rows * columns // cell**2, size * (size + 1) // 2
+    high, wide = cell
+    cells, triangle = rows * columns // (high * wide), size * (size + 1) // 2
     known = mean.dtype == packed.dtype and mean.dtype in (torch.half, torch.float)
-    if not known or packed.shape != (cells, triangle) or rows % cell or columns % cell:
+    if not known or packed.shape != (cells, triangle) or rows % high or columns % wide:
         raise ValueError("a position descriptor of the wrong shape or type")
     row, column = _triangle(size)
     whitener = torch.zeros(cells, size, size)
     whitener[:, row, column] = packed.float()
-    return PositionDescriptor(features_last(mean.float()), whitener)
+    return PositionDescriptor(features_last(mean.float()), whitener, cell)
 
 
 def _shares(rows: int, columns: int, neighbour_shrinkage: float, global_shrinkage: float) -> Tensor:
