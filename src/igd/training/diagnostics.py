@@ -16,6 +16,9 @@ from igd.method.training_state import RECORDED, Batch, TrainingState
 CONSTANT_CRITIC = 5 / 96  # l_d of the best critic that ignores its input: it answers 1/8
 
 SATURATED = 0.97  # mean l_h of training images above which hardly any gradient is left
+# Mean l_h below which latents have shrunk instead of taking a shape: about 0.5 is usual, whatever
+# the scale of z, as long as sigma^2 follows it.
+VANISHED = 0.1
 
 # Reconstruction error; below it, one good reconstruction may well serve images that are all alike.
 POOR = 0.2
@@ -63,6 +66,14 @@ def check_training(
                 f"training): the encoder moves "
                 "faster than the E-step follows; lower the learning rate, run the E-step more "
                 "often, or set online_rate"
+            )
+        elif late < VANISHED:
+            floor = objective.variance_floor * len(state.descriptor.mean)
+            warnings.append(
+                f"the Gaussian loss vanished (mean {late:.3f} over the second half of training, "
+                f"sigma^2 is {state.descriptor.variance.item():.2g}, its floor in training "
+                f"{floor:.2g}): the latents shrank, which l_h can't tell from becoming more "
+                "normal; let l_h count for less, or train with a stronger reconstruction term"
             )
     if objective.interpolation:
         late = _late_mean(state, "critic")
