@@ -97,3 +97,50 @@ def ablation_table(result: dict[str, Any]) -> str:
         head = ("difference", "mean", "95 % interval", "sets better")
         parts.append(f"After {what}:\n\n{means}\n{table(head, rows)}")
     return "\n".join(parts)
+
+
+def time_to_quality_table(result: dict[str, Any]) -> str:
+    """AUROC of each variant as training goes on: the mean over classes at each share of l_h."""
+    runs = result["time_to_quality"]
+    keys = [key for key in runs[0] if key.startswith("share") or "detail" in key]
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for run in runs:
+        groups.setdefault((run["variant"], run["images"]), []).append(run)
+    rows = [
+        (
+            variant,
+            ", ".join(str(run["class"]) for run in of_point),
+            of_point[0]["steps"],
+            f"{_mean(of_point, 'cpu_seconds'):.0f}",
+            *(f"{_mean(of_point, key):.3f}" for key in ("mean l_h", "mean l_r") if images),
+            *(("-", "-") if not images else ()),
+            *(f"{_mean(of_point, key):.3f}" for key in keys),
+        )
+        for (variant, images), of_point in groups.items()
+    ]
+    names = [key.replace("share", "l_h's share") for key in keys]
+    losses = ("l_h while learning", "l_r while learning")
+    return table(("variant", "classes", "steps", "CPU s", *losses, *names), rows)
+
+
+def _mean(runs: list[dict[str, Any]], key: str) -> float:
+    return float(sum(run[key] for run in runs)) / len(runs)
+
+
+def students_table(result: dict[str, Any]) -> str:
+    """The AUROC of a Gaussian on each student's vectors, class by class, as it learns."""
+    numbers = [each["class"] for each in result["students"][0]["curve"][0]["classes"]]
+    rows = []
+    for run in result["students"]:
+        for point in run["curve"]:
+            found = {each["class"]: each["auc"] for each in point["classes"]}
+            rows.append(
+                (
+                    run["student"],
+                    point["steps"] or "-",
+                    f"{point['cpu_seconds']:.0f}" if point["steps"] else "-",
+                    *(f"{found[number]:.3f}" if number in found else "-" for number in numbers),
+                )
+            )
+    head = ("student", "after steps", "CPU s", *(f"class {number}" for number in numbers))
+    return table(head, rows)

@@ -11,7 +11,14 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from research_tables import ablation_table, choice_table, hardships_table, table
+from research_tables import (
+    ablation_table,
+    choice_table,
+    hardships_table,
+    students_table,
+    table,
+    time_to_quality_table,
+)
 
 from igd.benchmark.benchmark_data import CIFAR10
 from igd.benchmark.comparison import tables_of
@@ -586,6 +593,8 @@ TABLES = {  # by the key that a result of each kind has
     "leave_one_out": choice_table,
     "hardships": hardships_table,
     "ablation": ablation_table,
+    "time_to_quality": time_to_quality_table,
+    "students": students_table,
 }
 
 
