@@ -33,7 +33,8 @@ def detail(image: Tensor) -> Tensor:
 def mahalanobis(vectors: Tensor, normal: Tensor) -> Tensor:
     """Squared distance of vectors (n, d) from normal ones: (n,)."""
     centred = (vectors - normal.mean(dim=0)).double()
-    return (centred * torch.linalg.solve(torch.cov(normal.double().T), centred.T).T).sum(dim=1)
+    whole: Tensor = torch.linalg.solve(torch.cov(normal.double().T), centred.T)
+    return (centred * whole.T).sum(dim=1)
 
 
 class Detail(Method):

@@ -35,7 +35,7 @@ from igd.progress import Progress, TerminalProgress
 from igd.scales.whitening import start_whitened
 
 WATCHED = 4  # points of a curve, each after twice as many steps as the one before
-DIRECTIONS = 128  # of largest variance that whitened vectors keep: as many as the student has
+DIRECTIONS = 256  # of largest variance that whitened vectors keep
 
 
 class Asked(NamedTuple):

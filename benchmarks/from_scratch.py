@@ -3,9 +3,13 @@
 python benchmarks/from_scratch.py --data ~/.cache/igd-data/cifar10.npz --classes 1 3 7 \\
     --variants fast 'no limit' --kept DIR --out docs/results/from-scratch-cifar10.json
 
-Nothing here sees the test split: a normal class's training images are divided into those that are
-learnt from and those that are held out, and the latter are told from training images of the other
-classes. One run a variant and class, scored as it goes on; runs that are done are kept.
+Choices see no test image: a normal class's training images are divided into those that are learnt
+from and those that are held out, and the latter are told from training images of the other classes.
+One run a variant and class, scored as it goes on; runs that are done are kept, and all that are
+kept go into the result. What was chosen is scored on the test split, once, at the end:
+
+python benchmarks/from_scratch.py --data ~/.cache/igd-data/cifar10.npz --split test \\
+    --variants fast --kept DIR --out docs/results/from-scratch-cifar10-test.json
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +26,6 @@ import numpy as np
 import torch
 from conditions import conditions
 from detail import detail, mahalanobis
-from numpy.typing import NDArray
 from pretraining import as_pixels
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
@@ -46,6 +50,8 @@ SCALING, NORMAL, OTHERS = 250, 500, 1000  # held out: to scale by, and to be tol
 POINTS = (0, 125, 250, 500, 1000, 2000, 4000)  # steps of 64 images to score after
 BATCH = 64
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of l_h in the score
+UPPER = 0.9  # the quantile that scales logarithms of l_r, of latents' distances and of detail,
+WITH_DETAIL = (1.0, 0.5, 1.0)  # and their weights where detail joins in
 AT_ONCE = 512
 LEARNT = 2048  # images that the centre and the statistics are taken from
 
@@ -65,21 +71,32 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 class Held:
-    """A normal class's training images, and those held out beside some of the other classes."""
+    """What is learnt from, and what is scored: `SCALING` normal images to scale by, then the images
+    to be told apart.
+    """
 
-    def __init__(self, pixels: Tensor, labels: NDArray[Any], number: int, seed: int) -> None:
-        rng = generator(seed, "hold out", number)
-        normal = torch.from_numpy(np.flatnonzero(labels == number))
-        others = torch.from_numpy(np.flatnonzero(labels != number))
-        normal = normal[torch.randperm(len(normal), generator=rng)]
-        others = others[torch.randperm(len(others), generator=rng)[:OTHERS]]
-        self.learnt = pixels[normal[SCALING + NORMAL :]]
-        self.scored = pixels[torch.cat([normal[: SCALING + NORMAL], others])]
+    def __init__(self, learnt: Tensor, scaling: Tensor, normal: Tensor, others: Tensor) -> None:
+        self.learnt, self.scored = learnt, torch.cat([scaling, normal, others])
+        self.anomalous = torch.arange(len(normal) + len(others)) >= len(normal)
 
     def auroc(self, values: Tensor) -> float:
-        """Of the scores of what is held out, without the images to scale by."""
-        anomalous = torch.arange(NORMAL + OTHERS) >= NORMAL
-        return round(float(roc_auc_score(anomalous, values[SCALING:])), 4)
+        return round(float(roc_auc_score(self.anomalous, values[SCALING:])), 4)
+
+
+def divided(arrays: Any, number: int, split: str, seed: int) -> Held:
+    """The images of a run on held-out training images, or on the test split."""
+    training, labels = as_pixels(arrays["x_train"]), arrays["y_train"].ravel()
+    rng = generator(seed, "hold out", number)
+    normal, others = (
+        torch.from_numpy(np.flatnonzero(each)) for each in (labels == number, labels != number)
+    )
+    normal = normal[torch.randperm(len(normal), generator=rng)]
+    scaling, held_out, learnt = normal.split([SCALING, NORMAL, len(normal) - SCALING - NORMAL])
+    if split == "train":
+        others = others[torch.randperm(len(others), generator=rng)[:OTHERS]]
+        return Held(training[learnt], training[scaling], training[held_out], training[others])
+    test, anomalous = as_pixels(arrays["x_test"]), arrays["y_test"].ravel() != number
+    return Held(training[normal[SCALING:]], training[scaling], test[~anomalous], test[anomalous])
 
 
 def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, Objective]:
@@ -99,8 +116,10 @@ def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, O
     return replace(settings, training=training, **of_settings), replace(objective, **of_objective)
 
 
-def run(held: Held, settings: AutoEncoderSettings, objective: Objective) -> list[dict[str, Any]]:
-    """One training, scored as it goes on."""
+def run(
+    held: Held, settings: AutoEncoderSettings, objective: Objective, points: Sequence[int]
+) -> list[dict[str, Any]]:
+    """One training, scored at these points and at its end."""
     training, side, channels = settings.training, held.learnt.shape[-1], held.learnt.shape[1]
     scale = AutoEncoderScale(settings, objective, side, channels)
     samples = scale.samples(held.learnt)
@@ -111,7 +130,7 @@ def run(held: Held, settings: AutoEncoderSettings, objective: Objective) -> list
     def score(state: TrainingState) -> None:
         nonlocal scoring
         seen = state.step * training.batch_size / BATCH
-        if seen not in POINTS and state.step != len(state.history):
+        if seen not in points and state.step != len(state.history):
             return
         seconds = time.process_time() - started - scoring
         losses = state.history[state.step // 2 : state.step, :2].mean(dim=0)
@@ -160,10 +179,11 @@ def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dic
     found = {
         f"share {share:g}": held.auroc(scale_score(scaled, [1 - share, share])) for share in SHARES
     }
-    of_learnt = detail(learnt.image)
-    found["detail alone"] = held.auroc(mahalanobis(shown, of_learnt))
-    both = torch.cat([error.log()[:, None], shown], dim=1)
-    found["l_r and detail"] = held.auroc(mahalanobis(both, both[:SCALING]))
+    distance = mahalanobis(shown, detail(learnt.image)).float()
+    found["detail alone"] = held.auroc(distance)
+    three = [each.log() for each in (error, squared_distance(latent, centre), distance)]
+    deviations = [RobustScaler.fit_upper(each[:SCALING], UPPER)(each) for each in three]
+    found["with detail"] = held.auroc(scale_score(deviations, WITH_DETAIL))
     return found
 
 
@@ -172,7 +192,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--classes", type=int, nargs="+", required=True)
+    parser.add_argument("--classes", type=int, nargs="+", default=list(range(10)))
+    parser.add_argument("--split", choices=("train", "test"), default="train")
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--steps", type=int, default=250, help="of 64 images")
     parser.add_argument("--seed", type=int, default=0)
@@ -180,31 +201,40 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     arrays = np.load(options.data)
-    pixels, labels = as_pixels(arrays["x_train"]), arrays["y_train"].ravel()
     asked = [(variant, number) for variant in options.variants for number in options.classes]
-    runs = []
     options.kept.mkdir(parents=True, exist_ok=True)
     for variant, number in TerminalProgress().track(asked, len(asked), "training"):
-        name = f"{options.data.stem}-{variant}-{number}-{options.steps}-{options.seed}.json"
-        file = options.kept / name.replace(" ", "-")
+        name = f"{options.data.stem}-{options.split}-{variant}-{number}-{options.steps}"
+        file = options.kept / f"{name.replace(' ', '-')}-{options.seed}.json"
         if not file.exists():
-            held = Held(pixels, labels, number, options.seed)
-            curve = run(held, *changed(variant, options.steps, options.seed))
-            write_text(file, json.dumps(curve))
-        runs += [
-            {"variant": variant, "class": number, **each} for each in json.loads(file.read_text())
-        ]
-    told = {
-        "what": f"{options.data.stem}: IGD from scratch as training goes on, held-out training "
-        f"images of classes {', '.join(map(str, options.classes))} against those of the others",
-        "command": f"python benchmarks/from_scratch.py --data {options.data.name} --classes "
-        f"{' '.join(map(str, options.classes))} --variants "
-        f"{' '.join(map(repr, options.variants))} --steps {options.steps} --seed {options.seed}",
+            held = divided(arrays, number, options.split, options.seed)
+            points = POINTS if options.split == "train" else ()
+            curve = run(held, *changed(variant, options.steps, options.seed), points)
+            told = {"variant": variant, "class": number, "of_steps": options.steps, "curve": curve}
+            write_text(file, json.dumps(told))
+    every = sorted(options.kept.glob(f"{options.data.stem}-{options.split}-*-{options.seed}.json"))
+    kept = [json.loads(file.read_text()) for file in every]
+    lengths = {each["of_steps"] for each in kept}
+    result = {
+        "what": f"{options.data.stem}: IGD from scratch as training goes on, "
+        f"{'held-out training images' if options.split == 'train' else 'test split'}",
+        "command": "; ".join(
+            f"python benchmarks/from_scratch.py --data {options.data.name} --classes "
+            f"{_listed(kept, 'class', steps)} --split {options.split} --variants "
+            f"{_listed(kept, 'variant', steps)} --steps {steps} --seed {options.seed}"
+            for steps in sorted(lengths)
+        ),
         **conditions("fast", options.seed),
-        "time_to_quality": runs,
+        "split": options.split,
+        "time_to_quality": kept,
     }
     if options.out:
-        write_text(options.out, json.dumps(told, indent=1) + "\n")
+        write_text(options.out, json.dumps(result, indent=1) + "\n")
+
+
+def _listed(kept: list[dict[str, Any]], key: str, steps: int) -> str:
+    found = dict.fromkeys(each[key] for each in kept if each["of_steps"] == steps)
+    return " ".join(repr(each) for each in found)
 
 
 if __name__ == "__main__":

@@ -100,31 +100,41 @@ def ablation_table(result: dict[str, Any]) -> str:
 
 
 def time_to_quality_table(result: dict[str, Any]) -> str:
-    """AUROC of each variant as training goes on: the mean over classes at each share of l_h."""
-    runs = result["time_to_quality"]
-    keys = [key for key in runs[0] if key.startswith("share") or "detail" in key]
-    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for run in runs:
-        groups.setdefault((run["variant"], run["images"]), []).append(run)
+    """AUROC as training goes on, the mean over classes; of the test split, each class."""
+    points = [
+        {**{key: run[key] for key in ("variant", "class", "of_steps")}, **point}
+        for run in result["time_to_quality"]
+        for point in run["curve"]
+    ]
+    keys = list(dict.fromkeys(key for point in points for key in point))
+    shown = [key for key in keys if key.startswith("share") or "detail" in key]
+    groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for point in points:
+        groups.setdefault((point["variant"], point["of_steps"], point["images"]), []).append(point)
     rows = [
         (
             variant,
-            ", ".join(str(run["class"]) for run in of_point),
-            of_point[0]["steps"],
-            f"{_mean(of_point, 'cpu_seconds'):.0f}",
-            *(f"{_mean(of_point, key):.3f}" for key in ("mean l_h", "mean l_r") if images),
-            *(("-", "-") if not images else ()),
-            *(f"{_mean(of_point, key):.3f}" for key in keys),
+            of_steps,
+            ", ".join(str(point["class"]) for point in group),
+            group[0]["steps"],
+            _mean(group, "cpu_seconds", 0),
+            *(_mean(group, key) for key in ("mean l_h", "mean l_r", *shown)),
         )
-        for (variant, images), of_point in groups.items()
+        for (variant, of_steps, _), group in groups.items()
     ]
-    names = [key.replace("share", "l_h's share") for key in keys]
+    names = [key.replace("share", "l_h's share") for key in shown]
     losses = ("l_h while learning", "l_r while learning")
-    return table(("variant", "classes", "steps", "CPU s", *losses, *names), rows)
+    head = ("variant", "of steps", "classes", "after", "CPU s", *losses, *names)
+    whole = table(head, rows)
+    if result["split"] != "test":
+        return whole
+    each = [(point["class"], *(_mean([point], key) for key in shown)) for point in points]
+    return f"{whole}\n{table(('class', *names), each)}"
 
 
-def _mean(runs: list[dict[str, Any]], key: str) -> float:
-    return float(sum(run[key] for run in runs)) / len(runs)
+def _mean(points: list[dict[str, Any]], key: str, digits: int = 3) -> str:
+    values = [point[key] for point in points if point.get(key) is not None]
+    return f"{sum(values) / len(values):.{digits}f}" if len(values) == len(points) else "-"
 
 
 def students_table(result: dict[str, Any]) -> str:
