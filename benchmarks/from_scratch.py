@@ -215,16 +215,10 @@ def main() -> None:
             write_text(file, json.dumps(told))
     every = sorted(options.kept.glob(f"{options.data.stem}-{options.split}-*-{options.seed}.json"))
     kept = [json.loads(file.read_text()) for file in every]
-    lengths = {each["of_steps"] for each in kept}
     result = {
         "what": f"{options.data.stem}: IGD from scratch as training goes on, "
         f"{'held-out training images' if options.split == 'train' else 'test split'}",
-        "command": "; ".join(
-            f"python benchmarks/from_scratch.py --data {options.data.name} --classes "
-            f"{_listed(kept, 'class', steps)} --split {options.split} --variants "
-            f"{_listed(kept, 'variant', steps)} --steps {steps} --seed {options.seed}"
-            for steps in sorted(lengths)
-        ),
+        "command": "; ".join(commands(kept, options)),
         **conditions("fast", options.seed),
         "split": options.split,
         "time_to_quality": kept,
@@ -233,9 +227,17 @@ def main() -> None:
         write_text(options.out, json.dumps(result, indent=1) + "\n")
 
 
-def _listed(kept: list[dict[str, Any]], key: str, steps: int) -> str:
-    found = dict.fromkeys(each[key] for each in kept if each["of_steps"] == steps)
-    return " ".join(repr(each) for each in found)
+def commands(kept: list[dict[str, Any]], options: argparse.Namespace) -> list[str]:
+    """What makes the runs that are kept, one command a variant and length."""
+    classes: dict[tuple[str, int], list[int]] = {}
+    for each in kept:
+        classes.setdefault((each["variant"], each["of_steps"]), []).append(each["class"])
+    return [
+        f"python benchmarks/from_scratch.py --data {options.data.name} --split {options.split} "
+        f"--classes {' '.join(map(str, sorted(numbers)))} --variants {variant!r} --steps {steps} "
+        f"--seed {options.seed}"
+        for (variant, steps), numbers in classes.items()
+    ]
 
 
 if __name__ == "__main__":
