@@ -60,6 +60,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--classes", type=int, nargs="+", required=True)
+    parser.add_argument("--alone", type=int, default=1, help="class that a student sees alone")
     parser.add_argument("--short", type=int, default=600, help="steps of the comparison")
     parser.add_argument("--long", type=int, default=10_000, help="steps of the last student")
     parser.add_argument("--seed", type=int, default=0)
@@ -69,10 +70,9 @@ def main() -> None:
     options.kept.mkdir(parents=True, exist_ok=True)
     arrays, teacher = np.load(options.data), load_backbone(DEFAULT)
     training, test = (read(arrays, name, teacher, options) for name in ("train", "test"))
-    narrow = str(options.classes[1])
     students = [
         Asked(images, whitened, options.short)
-        for images in (narrow, "all")
+        for images in (str(options.alone), "all")
         for whitened in (False, True)
     ]
     students.append(Asked("all", False, options.long))
