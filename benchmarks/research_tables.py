@@ -97,3 +97,60 @@ def ablation_table(result: dict[str, Any]) -> str:
         head = ("difference", "mean", "95 % interval", "sets better")
         parts.append(f"After {what}:\n\n{means}\n{table(head, rows)}")
     return "\n".join(parts)
+
+
+def time_to_quality_table(result: dict[str, Any]) -> str:
+    """AUROC as training goes on, the mean over classes; of the test split, each class."""
+    points = [
+        {**{key: run[key] for key in ("variant", "class", "of_steps")}, **point}
+        for run in result["time_to_quality"]
+        for point in run["curve"]
+    ]
+    keys = list(dict.fromkeys(key for point in points for key in point))
+    shown = [key for key in keys if key.startswith("share") or "detail" in key]
+    groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for point in points:
+        groups.setdefault((point["variant"], point["of_steps"], point["images"]), []).append(point)
+    rows = [
+        (
+            variant,
+            of_steps,
+            ", ".join(str(point["class"]) for point in group),
+            group[0]["steps"],
+            _mean(group, "cpu_seconds", 0),
+            *(_mean(group, key) for key in ("mean l_h", "mean l_r", *shown)),
+        )
+        for (variant, of_steps, _), group in groups.items()
+    ]
+    names = [key.replace("share", "l_h's share") for key in shown]
+    losses = ("l_h while learning", "l_r while learning")
+    head = ("variant", "of steps", "classes", "after", "CPU s", *losses, *names)
+    whole = table(head, rows)
+    if result["split"] != "test":
+        return whole
+    each = [(point["class"], *(_mean([point], key) for key in shown)) for point in points]
+    return f"{whole}\n{table(('class', *names), each)}"
+
+
+def _mean(points: list[dict[str, Any]], key: str, digits: int = 3) -> str:
+    values = [point[key] for point in points if point.get(key) is not None]
+    return f"{sum(values) / len(values):.{digits}f}" if len(values) == len(points) else "-"
+
+
+def students_table(result: dict[str, Any]) -> str:
+    """The AUROC of a Gaussian on each student's vectors, class by class, as it learns."""
+    numbers = [each["class"] for each in result["students"][0]["curve"][0]["classes"]]
+    rows = []
+    for run in result["students"]:
+        for point in run["curve"]:
+            found = {each["class"]: each["auc"] for each in point["classes"]}
+            rows.append(
+                (
+                    run["student"],
+                    point["steps"] or "-",
+                    f"{point['cpu_seconds']:.0f}" if point["steps"] else "-",
+                    *(f"{found[number]:.3f}" if number in found else "-" for number in numbers),
+                )
+            )
+    head = ("student", "after steps", "CPU s", *(f"class {number}" for number in numbers))
+    return table(head, rows)

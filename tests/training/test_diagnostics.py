@@ -43,6 +43,7 @@ def trained(fabric: Fabric):
     before = snapshot(state)
     train(state, Noise(), OBJECTIVES["igd"], PATCH, training, fabric)
     state.history[:] = 0.01
+    state.history[:, RECORDED.index("classification")] = 0.5
     return state, before
 
 
@@ -66,13 +67,29 @@ def test_collapsed_spread(trained) -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "says"),
-    [("critic", 0.06, "no better than a constant"), ("classification", 1.0, "saturated")],
+    [
+        ("critic", 0.06, "no better than a constant"),
+        ("classification", 1.0, "saturated"),
+        ("classification", 0.01, "vanished"),
+    ],
 )
 def test_losses_that_mean_nothing(trained, column: str, value: float, says: str) -> None:
     state, before = trained
     state.history[:, RECORDED.index(column)] = value
     (warning,) = check_training(state, before, OBJECTIVES["igd"])
     assert says in warning
+
+
+def test_latents_that_shrink_below_the_floor(fabric: Fabric) -> None:
+    """Nothing but the floor on sigma^2 keeps l_h from falling as the latents' scale does."""
+    training = Training(steps=40, batch_size=10, learning_rate=1e-3, online_rate=0.1)
+    state = start_training(AutoEncoder(32, 1, 4, 8), Critic(32, 1, 4), Noise(), training)
+    before = snapshot(state)
+    objective = replace(OBJECTIVES["igd"], reconstruction_weight=0.0, variance_floor=1.0)
+    train(state, Noise(), objective, PATCH, training, fabric)
+    said = check_training(state, before, objective)
+    assert any("the Gaussian loss vanished" in each for each in said)
+    assert not any("vanished" in each for each in check_training(state, before, objective, True))
 
 
 def test_a_decoder_that_ignores_its_latent() -> None:

@@ -62,12 +62,32 @@ def distil(
 ) -> Distilled:
     """Train a student on 8-bit images (n, c, h, w).
 
+    The student is as good as the images are many-sided: of what it was never shown it gives vectors
+    that mean nothing.
+    """
+    target = teacher_vectors(teacher, pixels, progress, stop, saved)
+    origin = f"distilled from {teacher.backbone.name} in {settings.steps} steps"
+    return learn_vectors(target, pixels, settings, origin, progress, stop, saved)
+
+
+def learn_vectors(
+    target: Tensor,
+    pixels: Pixels,
+    settings: Distillation,
+    origin: str,
+    progress: Progress,
+    stop: Callable[[], bool] = lambda: False,
+    saved: Checkpoint | None = None,
+    watch: Callable[[int, Backbone], None]
+    | None = None,  # sees the student after every step; must leave it as it was
+) -> Distilled:
+    """Train a student to give the vectors (n, features) that a teacher gave of these images.
+
     Where the teacher's vectors have another length than the student's, a linear layer between them
     is dropped afterwards. It starts at the teacher's mean and speaks in units of its spread: to
     learn these two would take the student a while.
     """
     shape = (pixels.shape[-2], pixels.shape[-1])
-    target = teacher_vectors(teacher, pixels, progress, stop, saved)
     first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
     name, network = fresh_encoder(shape, settings.narrow, first, settings.seed, "student")
     head: nn.Module = nn.Identity()
@@ -90,8 +110,12 @@ def distil(
         student = learner(prepared(take(pixels, indices), KINDS[name], shape))
         return F.mse_loss(student, (target[indices] - middle) / unit)
 
+    def show(step: int) -> None:
+        if watch:
+            watch(step, Backbone(name, network, "unfinished", str(step)))
+
     losses = fit_encoder(
-        learner, optimizer, loss_of, settings.steps, "distilling", progress, stop, saved
+        learner, optimizer, loss_of, settings.steps, "distilling", progress, stop, saved, show
     )
     learner.eval()
     with torch.no_grad():
@@ -103,7 +127,6 @@ def distil(
             ]
         )
         agreement = F.cosine_similarity(middle + unit * student, target[shown]).mean().item()
-    origin = f"distilled from {teacher.backbone.name} in {settings.steps} steps"
     return Distilled(frozen(name, network, origin), losses, agreement)
 
 

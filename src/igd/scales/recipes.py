@@ -202,8 +202,16 @@ _AUTHORS_LARGE = (
         "local", PATCH, replace(_AUTHORS, batch_size=450), patch=32, anomaly_share=0.1
     ),
 )
+# Small batches: on held-out training images of a digit, a thousand steps of 16 reach in two fifths
+# of the time what a thousand of 64 do. l_h helps where objects are alike, and harms where scenes
+# differ.
 _FAST_SMALL = AutoEncoderSettings(
-    "global", PATCH, replace(_FAST, steps=500), width=16, smoothing=1.0
+    "global",
+    PATCH,
+    replace(_FAST, steps=1000, batch_size=16),
+    width=16,
+    anomaly_share=0.25,
+    smoothing=1.0,
 )
 _FAST_LARGE = (
     AutoEncoderSettings(

@@ -16,6 +16,9 @@ from igd.method.training_state import RECORDED, Batch, TrainingState
 CONSTANT_CRITIC = 5 / 96  # l_d of the best critic that ignores its input: it answers 1/8
 
 SATURATED = 0.97  # mean l_h of training images above which hardly any gradient is left
+# Mean l_h below which latents have shrunk instead of taking a shape: about 0.5 is usual, whatever
+# the scale of z, as long as sigma^2 follows it.
+VANISHED = 0.1
 
 # Reconstruction error; below it, one good reconstruction may well serve images that are all alike.
 POOR = 0.2
@@ -35,9 +38,13 @@ def snapshot(state: TrainingState) -> dict[str, Tensor]:
 
 
 def check_training(
-    state: TrainingState, before: dict[str, Tensor], objective: Objective
+    state: TrainingState, before: dict[str, Tensor], objective: Objective, limited: bool = False
 ) -> list[str]:
-    """Warnings about a finished training; raises `TrainingFailed` where it changed nothing."""
+    """Warnings about a finished training; raises `TrainingFailed` where it changed nothing.
+
+    `limited` is l_h's pull on the latents where the decoder gives them their shape, as in `fast`:
+    there they may shrink without harm.
+    """
     assert state.descriptor is not None
     moved = {
         name: value
@@ -63,6 +70,14 @@ def check_training(
                 f"training): the encoder moves "
                 "faster than the E-step follows; lower the learning rate, run the E-step more "
                 "often, or set online_rate"
+            )
+        elif late < VANISHED and not limited:
+            floor = objective.variance_floor * len(state.descriptor.mean)
+            warnings.append(
+                f"the Gaussian loss vanished (mean {late:.3f} over the second half of training, "
+                f"sigma^2 is {state.descriptor.variance.item():.2g}, its floor in training "
+                f"{floor:.2g}): the latents shrank, which l_h can't tell from becoming more "
+                "normal; limit its pull, as the recipe fast does, or train for fewer epochs"
             )
     if objective.interpolation:
         late = _late_mean(state, "critic")

@@ -88,7 +88,8 @@ def train_autoencoder(
     finally:
         progress.finish()
     scale.finish(state)
-    return check_training(state, before, scale.objective) + _check_decoder(scale, samples)
+    limited = settings.training.balance is not None
+    return check_training(state, before, scale.objective, limited) + _check_decoder(scale, samples)
 
 
 def _check_decoder(scale: AutoEncoderScale, samples: FeatureSamples) -> list[str]:

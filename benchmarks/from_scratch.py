@@ -1,0 +1,244 @@
+"""Time to quality from scratch: AUROC against steps, for settings of the paper's auto-encoder.
+
+python benchmarks/from_scratch.py --data ~/.cache/igd-data/cifar10.npz --classes 1 3 7 \\
+    --variants 'batch 64' 'batch 16' --kept DIR --out docs/results/from-scratch-cifar10.json
+
+Choices see no test image: a normal class's training images are divided into those that are learnt
+from and those that are held out, and the latter are told from training images of the other classes.
+One run a variant and class, scored as it goes on; runs that are done are kept, and all that are
+kept go into the result. What was chosen is scored on the test split, once, at the end:
+
+python benchmarks/from_scratch.py --data ~/.cache/igd-data/cifar10.npz --split test \\
+    --variants 'batch 16' --kept DIR --out docs/results/from-scratch-cifar10-test.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from conditions import conditions
+from detail import detail, mahalanobis
+from pretraining import as_pixels
+from sklearn.metrics import roc_auc_score
+from torch import Tensor
+
+from igd.files import write_text
+from igd.method.em import train
+from igd.method.gaussian import anomaly, squared_distance
+from igd.method.objective import OBJECTIVES, SMALLEST_VARIANCE, Objective
+from igd.method.reconstruction import reconstruction_error
+from igd.method.schedule import Training
+from igd.method.scoring import scale_score
+from igd.method.training_state import TrainingState
+from igd.progress import TerminalProgress
+from igd.rng import generator
+from igd.scales.autoencoder import AutoEncoderScale
+from igd.scales.fusion import RobustScaler
+from igd.scales.recipes import RECIPES, AutoEncoderSettings
+from igd.scales.samples import FeatureSamples
+from igd.training.distributed import make_fabric
+
+SCALING, NORMAL, OTHERS = 250, 500, 1000  # held out: to scale by, and to be told apart
+POINTS = (0, 125, 250, 500, 1000, 2000, 4000)  # steps of 64 images to score after
+BATCH = 64
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of l_h in the score
+UPPER = 0.9  # the quantile that scales logarithms of l_r, of latents' distances and of detail,
+WITH_DETAIL = (1.0, 0.5, 1.0)  # and their weights where detail joins in
+AT_ONCE = 512
+LEARNT = 2048  # images that the centre and the statistics are taken from
+
+# What differs from 64 images a step, by the fields of settings, training and objective. 'batch 16'
+# at 250 is what `fast` does today.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "batch 64": {},
+    "no floor": {"variance_floor": SMALLEST_VARIANCE},
+    "no limit": {"balance": None},
+    "no online E-step": {"online_rate": None},
+    "rate 3e-3": {"learning_rate": 3e-3},
+    "rate 3e-4": {"learning_rate": 3e-4},
+    "batch 16": {"batch_size": 16},
+    "latent 16": {"latent_size": 16},
+    "width 32": {"width": 32},
+    "no interpolation": {"interpolation": False},
+}
+
+
+class Held:
+    """What is learnt from, and what is scored: `SCALING` normal images to scale by, then the images
+    to be told apart.
+    """
+
+    def __init__(self, learnt: Tensor, scaling: Tensor, normal: Tensor, others: Tensor) -> None:
+        self.learnt, self.scored = learnt, torch.cat([scaling, normal, others])
+        self.anomalous = torch.arange(len(normal) + len(others)) >= len(normal)
+
+    def auroc(self, values: Tensor) -> float:
+        return round(float(roc_auc_score(self.anomalous, values[SCALING:])), 4)
+
+
+def divided(arrays: Any, number: int, split: str, seed: int) -> Held:
+    """The images of a run on held-out training images, or on the test split."""
+    training, labels = as_pixels(arrays["x_train"]), arrays["y_train"].ravel()
+    rng = generator(seed, "hold out", number)
+    normal, others = (
+        torch.from_numpy(np.flatnonzero(each)) for each in (labels == number, labels != number)
+    )
+    normal = normal[torch.randperm(len(normal), generator=rng)]
+    scaling, held_out, learnt = normal.split([SCALING, NORMAL, len(normal) - SCALING - NORMAL])
+    if split == "train":
+        others = others[torch.randperm(len(others), generator=rng)[:OTHERS]]
+        return Held(training[learnt], training[scaling], training[held_out], training[others])
+    test, anomalous = as_pixels(arrays["x_test"]), arrays["y_test"].ravel() != number
+    return Held(training[normal[SCALING:]], training[scaling], test[~anomalous], test[anomalous])
+
+
+def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, Objective]:
+    """Settings and objective of `fast` from scratch on small images, with a variant's changes; the
+    steps are as many as see the images that `steps` of 64 see.
+    """
+    settings, objective = RECIPES["fast"].small[0], OBJECTIVES["igd"]
+    assert isinstance(settings, AutoEncoderSettings)
+    told = {"batch_size": BATCH, "seed": seed, **VARIANTS[variant]}
+    told["steps"] = steps * BATCH // told["batch_size"]
+    of_training, of_settings, of_objective = (
+        {field.name: told[field.name] for field in fields(each) if field.name in told}
+        for each in (Training, AutoEncoderSettings, Objective)
+    )
+    assert len(of_training) + len(of_settings) + len(of_objective) == len(told), variant
+    training = replace(settings.training, **of_training)
+    return replace(settings, training=training, **of_settings), replace(objective, **of_objective)
+
+
+def run(
+    held: Held, settings: AutoEncoderSettings, objective: Objective, points: Sequence[int]
+) -> list[dict[str, Any]]:
+    """One training, scored at these points and at its end."""
+    training, side, channels = settings.training, held.learnt.shape[-1], held.learnt.shape[1]
+    scale = AutoEncoderScale(settings, objective, side, channels)
+    samples = scale.samples(held.learnt)
+    state = scale.start(samples)
+    curve: list[dict[str, Any]] = []
+    started, scoring = time.process_time(), 0.0
+
+    def score(state: TrainingState) -> None:
+        nonlocal scoring
+        seen = state.step * training.batch_size / BATCH
+        if seen not in points and state.step != len(state.history):
+            return
+        seconds = time.process_time() - started - scoring
+        losses = state.history[state.step // 2 : state.step, :2].mean(dim=0)
+        told = {
+            "steps": state.step,
+            "images": state.step * training.batch_size,
+            "cpu_seconds": round(seconds, 1),
+            "mean l_h": round(float(losses[0]), 4) if state.step else None,
+            "mean l_r": round(float(losses[1]), 4) if state.step else None,
+        }
+        curve.append({**told, **figures(scale, samples, held)})
+        scoring = time.process_time() - started - seconds
+
+    score(state)
+    fabric = make_fabric("cpu", "32-true")
+    train(state, samples, objective, settings.similarity, training, fabric, score)
+    return curve
+
+
+@torch.no_grad()
+def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dict[str, float]:
+    """AUROC of the score at each share of l_h, and of what images show without any network."""
+    learnt, seen = (
+        samples.batch(torch.arange(min(len(samples), LEARNT))),
+        scale.samples(held.scored),
+    )
+    latents = [scale.autoencoder(part, decode=False).latent
+               for part in learnt.encoder_input.split(AT_ONCE)]  # fmt: skip
+    centre = torch.cat(latents).mean(dim=0)
+    errors, latents, details = [], [], []
+    for part in torch.arange(len(seen)).split(AT_ONCE):
+        batch = seen.batch(part)
+        decoded = scale.autoencoder(batch.encoder_input)
+        assert decoded.reconstruction is not None
+        errors.append(
+            reconstruction_error(
+                batch.image, decoded.reconstruction, scale.settings.similarity
+            ).clamp(max=1)
+        )
+        latents.append(decoded.latent)
+        details.append(detail(batch.image))
+    error, latent, shown = torch.cat(errors), torch.cat(latents), torch.cat(details)
+    variance = squared_distance(latent[:SCALING], centre).median()
+    terms = [error, anomaly(latent, centre, variance)]
+    scaled = [RobustScaler.fit(term[:SCALING])(term) for term in terms]
+    found = {
+        f"share {share:g}": held.auroc(scale_score(scaled, [1 - share, share])) for share in SHARES
+    }
+    distance = mahalanobis(shown, detail(learnt.image)).float()
+    found["detail alone"] = held.auroc(distance)
+    three = [each.log() for each in (error, squared_distance(latent, centre), distance)]
+    deviations = [RobustScaler.fit_upper(each[:SCALING], UPPER)(each) for each in three]
+    found["with detail"] = held.auroc(scale_score(deviations, WITH_DETAIL))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--classes", type=int, nargs="+", default=list(range(10)))
+    parser.add_argument("--split", choices=("train", "test"), default="train")
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--steps", type=int, default=250, help="of 64 images")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kept", type=Path, required=True, help="folder of runs that are done")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    arrays = np.load(options.data)
+    asked = [(variant, number) for variant in options.variants for number in options.classes]
+    options.kept.mkdir(parents=True, exist_ok=True)
+    for variant, number in TerminalProgress().track(asked, len(asked), "training"):
+        name = f"{options.data.stem}-{options.split}-{variant}-{number}-{options.steps}"
+        file = options.kept / f"{name.replace(' ', '-')}-{options.seed}.json"
+        if not file.exists():
+            held = divided(arrays, number, options.split, options.seed)
+            points = POINTS if options.split == "train" else ()
+            curve = run(held, *changed(variant, options.steps, options.seed), points)
+            told = {"variant": variant, "class": number, "of_steps": options.steps, "curve": curve}
+            write_text(file, json.dumps(told))
+    every = sorted(options.kept.glob(f"{options.data.stem}-{options.split}-*-{options.seed}.json"))
+    kept = [json.loads(file.read_text()) for file in every]
+    result = {
+        "what": f"{options.data.stem}: IGD from scratch as training goes on, "
+        f"{'held-out training images' if options.split == 'train' else 'test split'}",
+        "command": "; ".join(commands(kept, options)),
+        **conditions("fast", options.seed),
+        "split": options.split,
+        "time_to_quality": kept,
+    }
+    if options.out:
+        write_text(options.out, json.dumps(result, indent=1) + "\n")
+
+
+def commands(kept: list[dict[str, Any]], options: argparse.Namespace) -> list[str]:
+    """What makes the runs that are kept, one command a variant and length."""
+    classes: dict[tuple[str, int], list[int]] = {}
+    for each in kept:
+        classes.setdefault((each["variant"], each["of_steps"]), []).append(each["class"])
+    return [
+        f"python benchmarks/from_scratch.py --data {options.data.name} --split {options.split} "
+        f"--classes {' '.join(map(str, sorted(numbers)))} --variants {variant!r} --steps {steps} "
+        f"--seed {options.seed}"
+        for (variant, steps), numbers in classes.items()
+    ]
+
+
+if __name__ == "__main__":
+    main()
