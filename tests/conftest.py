@@ -103,7 +103,9 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> IGD:
     path = folder / "fitted.igd"
     with FileLock(f"{path}.lock"):
         if not path.exists():
-            detector = IGD(pretrain="scratch", combination="sum", steps=150, width=8, seed=1)
+            detector = IGD(
+                pretrain="scratch", combination="sum", steps=150, batch_size=64, width=8, seed=1
+            )
             detector.fit(stripes(200)).save(path)
     return IGD.load(path)
 

@@ -52,7 +52,7 @@ def test_the_reference_says_what_the_code_says(site: Path) -> None:
     """Comments behind parameters and attributes are their documentation."""
     page = (site / "api.html").read_text(encoding="utf-8")
     at = page.index('id="igd.training.parameters.Parameters.image_size"')
-    assert "side of the square the model reads" in page[at : at + 3000]
+    assert "side of the square that the model reads" in page[at : at + 3000]
     assert "_parameter(" not in page
     assert "share of normal images that look at least as anomalous" in page
 

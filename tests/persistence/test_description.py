@@ -165,4 +165,4 @@ def test_parts_that_do_not_fit_each_other(
 
 def test_a_triangle_is_not_made_for_a_shape_that_can_not_be() -> None:
     with pytest.raises(ValueError, match="wrong shape"):
-        unpacked(torch.zeros(200_000, 1, 1), torch.zeros(1, 1), 1)
+        unpacked(torch.zeros(200_000, 1, 1), torch.zeros(1, 1), (1, 1))
