@@ -44,7 +44,7 @@ from igd.training.calibrate import UPPER_SCORE
 from igd.training.crossfit import cross_fit, distances_of, learn
 
 TOPS = (1, 3, 10)  # positions whose mean distance counts
-READINGS = ("early", "fine", "late", "bank", "whole")
+READINGS = ("shallow", "early", "fine", "late", "bank", "whole")
 RATE = 0.05  # of false alarms, that misses are counted at
 Scaling = Callable[[Tensor], RobustScaler]
 SCALINGS: dict[str, Scaling] = {

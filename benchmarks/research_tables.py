@@ -15,7 +15,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def choice_table(result: dict[str, Any]) -> str:
     """The default, each change of it, each reading alone, and what choosing is worth."""
     rows = [_candidate_row("the default", result["default"])]
-    rows += [_candidate_row(_change(row), row) for row in result["one_change_from_the_default"]]
+    everything = result["default"]["candidate"]["readings"]
+    rows += [
+        _candidate_row(_change(row, everything), row)
+        for row in result["one_change_from_the_default"]
+    ]
     rows += [
         _candidate_row(f"{row['candidate']['readings'][0]} alone", row) for row in result["alone"]
     ]
@@ -46,9 +50,9 @@ def _candidate_row(name: str, row: dict[str, Any]) -> list[str]:
     return [name, row["rank"], f"{mean['image_auroc']:.4f}", f"{row['worst']:.3f}", *rates]
 
 
-def _change(row: dict[str, Any]) -> str:
-    """In what a candidate differs from the default."""
-    told, readings = row["candidate"], ("early", "fine", "late", "bank", "whole")
+def _change(row: dict[str, Any], readings: list[str]) -> str:
+    """In what a candidate differs from the default, which has all readings."""
+    told = row["candidate"]
     missing = [name for name in readings if name not in told["readings"]]
     if missing:
         return f"without {missing[0]}"

@@ -1,7 +1,8 @@
-"""The cores of this machine, and how work is spread over them."""
+"""The cores and the memory of this machine, and how work is spread over them."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections import deque
@@ -46,6 +47,15 @@ def let_threads_take_turns() -> None:
     answers a tenth more requests.
     """
     sys.setswitchinterval(TURN)
+
+
+def return_freed_memory() -> None:
+    """Give memory that was freed back to the system, between two parts of a training that need
+    blocks of different sizes: glibc would keep it.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
 
 
 def in_parallel(

@@ -72,7 +72,8 @@ def test_alarms_p_values_and_threshold_agree(detector: IGD) -> None:
     assert alarm.map.max() > detector.pixel_threshold_
     p_values = [each.p_value for each in detector.predict(normal(10, seed=8))]
     assert np.mean(p_values) > 0.3
-    assert alarm.terms.keys() == {f"position.{level}" for level in ("early", "fine", "late")}
+    levels = ("shallow", "early", "fine", "late")
+    assert alarm.terms.keys() == {f"position.{level}" for level in levels}
 
 
 def test_scores_and_maps_lie_between_zero_and_one(detector: IGD) -> None:

@@ -124,11 +124,11 @@ def test_scales_are_combined_as_asked(detector: IGD) -> None:
         torch.testing.assert_close(anomaly_map, weighted_maps / weights_of_maps)
     else:
         scalers = fitted.fusion.scalers
-        # l_r and l_h of whole images, the worst patch, the worst positions of three levels
-        assert len(scalers) == len(parts) == 6
+        # l_r and l_h of whole images, the worst patch, the worst positions of four levels
+        assert len(scalers) == len(parts) == 7
         assert all(scaler.mad > 0 for scaler in scalers)
         deviations = [scaler(part) for scaler, part in zip(scalers, parts, strict=True)]
-        shares = [weight / 3 for weight in weights[:3]] + [1 / 9] * 3
+        shares = [weight / 3 for weight in weights[:3]] + [1 / 12] * 4
         deviation = sum(each * share for each, share in zip(deviations, shares, strict=True))
         excess = (deviation - fitted.fusion.threshold) / 3
         torch.testing.assert_close(score, 0.5 + 0.5 * excess / (1 + excess.abs()))
@@ -138,7 +138,7 @@ def test_scales_are_combined_as_asked(detector: IGD) -> None:
             for name in ("global", "local")
             for term in ("reconstruction", "anomaly")
         ),
-        *(f"position.{level}" for level in ("early", "fine", "late")),
+        *(f"position.{level}" for level in ("shallow", "early", "fine", "late")),
     }
 
 

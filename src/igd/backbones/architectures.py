@@ -47,7 +47,8 @@ class Kind:
     pooled: int  # length of the vector after the last block
     mean: tuple[float, ...]  # of the pixels, in [0, 1], that it was trained on
     std: tuple[float, ...]
-    early_block: int  # 1/8 of the image's side
+    shallow_block: int  # 1/4 of the image's side
+    early_block: int  # 1/8 of it
     fine_blocks: tuple[int, ...]  # 1/16 of it
     late_block: int  # 1/32 of it
     # Whose quarters join the vector: shapes and where they are, beside what the last block knows of
@@ -60,26 +61,34 @@ class Kind:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Blocks whose maps scales on features read, from the finest grid to the coarsest."""
-        return (self.early_block, *self.fine_blocks, self.late_block)
+        """Blocks whose maps scales on features read, in the order in which these number them. The
+        largest map comes last: who does not read it need not have it made.
+        """
+        return (self.early_block, *self.fine_blocks, self.late_block, self.shallow_block)
 
 
 def _lite(
-    name: str, early: int, fine: tuple[int, ...], late: int, vector_blocks: tuple[int, ...]
+    name: str,
+    shallow: int,
+    early: int,
+    fine: tuple[int, ...],
+    late: int,
+    vector_blocks: tuple[int, ...],
 ) -> Kind:
     width, depth = efficientnet.WIDTHS_AND_DEPTHS[name]
     mean, std = (efficientnet.MEAN,) * 3, (efficientnet.STD,) * 3
     build, ours = (lambda: EfficientNetLite(width, depth)), efficientnet.folded_parameters
-    return Kind(build, efficientnet.HEAD, mean, std, early, fine, late, vector_blocks, ours=ours)
+    blocks = (shallow, early, fine, late, vector_blocks)
+    return Kind(build, efficientnet.HEAD, mean, std, *blocks, ours=ours)
 
 
 def _resnet(width: int, small: bool) -> Kind:
     """A student, which reads images as they are; with a small stem, it halves their side once
     less.
     """
-    early, fine = (5, (6, 7)) if small else (3, (4, 5))
+    shallow, early, fine = (3, 5, (6, 7)) if small else (1, 3, (4, 5))
     build = partial(ResNet18, 3, width, "small" if small else "imagenet")
-    return Kind(build, 8 * width, RGB_MEAN, RGB_STD, early, fine, 7, magnified=False)
+    return Kind(build, 8 * width, RGB_MEAN, RGB_STD, shallow, early, fine, 7, magnified=False)
 
 
 def _resnet_parameters(published: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -88,9 +97,9 @@ def _resnet_parameters(published: dict[str, Tensor]) -> dict[str, Tensor]:
 
 NARROW = 16  # channels of the first stage, a quarter of ResNet18's: a sixteenth of its work
 KINDS = {
-    "efficientnet_lite0": _lite("efficientnet_lite0", 4, (7, 10), 14, (10, 14)),
-    "efficientnet_lite1": _lite("efficientnet_lite1", 6, (9, 13), 19, (13, 18)),
-    "efficientnet_lite2": _lite("efficientnet_lite2", 6, (9, 13), 19, (13, 18)),
+    "efficientnet_lite0": _lite("efficientnet_lite0", 2, 4, (7, 10), 14, (10, 14)),
+    "efficientnet_lite1": _lite("efficientnet_lite1", 3, 6, (9, 13), 19, (13, 18)),
+    "efficientnet_lite2": _lite("efficientnet_lite2", 3, 6, (9, 13), 19, (13, 18)),
     "resnet18": replace(_resnet(64, small=False), magnified=True, ours=_resnet_parameters),
     "resnet18_small": _resnet(64, small=True),
     "resnet18_narrow": _resnet(NARROW, small=False),

@@ -50,13 +50,15 @@ class Features:
         maps = [each[images] for each in self.maps]
         return replace(self, maps=maps, vector=vector, places=places)
 
+    def others(self, held_out: Tensor) -> Tensor:
+        """The numbers of all images but these."""
+        left = torch.ones(self.images, dtype=torch.bool)
+        left[held_out] = False
+        return left.nonzero().flatten()
+
     def without(self, held_out: Tensor) -> Features:
         """All images but these, by their numbers."""
-        if not len(held_out):
-            return self
-        others = torch.ones(self.images, dtype=torch.bool)
-        others[held_out] = False
-        return self[others]
+        return self[self.others(held_out)] if len(held_out) else self
 
     def float(self) -> Features:
         """The same in single precision."""

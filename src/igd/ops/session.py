@@ -19,11 +19,11 @@ import onnxruntime
 
 class Session:
     """An ONNX Runtime session on the CPU. `model` is called for the graph once more in each fork
-    that uses the session.
+    that uses the session, and after it was closed.
     """
 
     def __init__(self, model: Callable[[], bytes], threads: int) -> None:
-        self._model = model
+        self._model, self._threads = model, threads
         self._opened: onnxruntime.InferenceSession | None = _open(model(), threads)
         _SESSIONS.add(self)
 
@@ -31,14 +31,21 @@ class Session:
     def opened(self) -> onnxruntime.InferenceSession:
         """The session of this process."""
         if self._opened is None:
-            self._opened = _open(self._model(), threads=1)
+            self._opened = _open(self._model(), self._threads)
         return self._opened
 
     def run(self, inputs: dict[str, Any]) -> Any:
         return self.opened.run(None, inputs)
 
+    def close(self) -> None:
+        """Give back its memory, most of it room for intermediate results; it opens when it is used
+        again.
+        """
+        self._opened = None
+
     def _leave_to_parent(self) -> None:
         """Never use the parent's session here, nor end it, which would wait for its threads."""
+        self._threads = 1
         if self._opened is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._opened))
             self._opened = None

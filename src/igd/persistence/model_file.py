@@ -35,7 +35,6 @@ from igd.scales.fusion import Fusion
 from igd.scales.recipes import (
     AutoEncoderSettings,
     EmbeddingSettings,
-    PositionSettings,
     ScaleSettings,
     check_side,
 )
@@ -265,7 +264,7 @@ def _scale(
         patch = settings.patch or geometry.side
         if patch > MOST_OVERLAP * settings.stride * settings.inference_stride and settings.patch:
             raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
-    elif backbone is None or max(_maps(settings), default=0) >= len(backbone.blocks):
+    elif backbone is None or max(settings.maps, default=0) >= len(backbone.blocks):
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
     elif isinstance(settings, EmbeddingSettings) and not backbone.vector:
         raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")
@@ -274,10 +273,3 @@ def _scale(
     )
     scale.restore(under(f"{settings.name}/", tensors), path)
     return scale
-
-
-def _maps(settings: ScaleSettings) -> list[int]:
-    """The numbers of the backbone's maps that a scale reads."""
-    if isinstance(settings, PositionSettings):
-        return [number for level in settings.levels for number in level.maps]
-    return list(getattr(settings, "maps", ()))

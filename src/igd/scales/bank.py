@@ -34,11 +34,25 @@ class BankScale(FeatureScale):
         self.settings = settings
 
     def learn(self, features: Features, rng: torch.Generator) -> None:
+        self._learn_from(features, torch.arange(features.images), rng)
+
+    def learn_without(
+        self,
+        features: Features,
+        held_out: Tensor,
+        gathered: None,  # noqa: ARG002
+        rng: torch.Generator,
+    ) -> None:
+        """Draws from the others where they are: a copy of them would be most of the memory."""
+        self._learn_from(features, features.others(held_out), rng)
+
+    def _learn_from(self, features: Features, images: Tensor, rng: torch.Generator) -> None:
+        """Learn from some of the images, by their numbers."""
         maps = [features.maps[n] for n in self.settings.maps]
-        for_whitening = drawn_patches(maps, WHITENED_ON, rng, self.region)
+        for_whitening = drawn_patches(maps, WHITENED_ON, rng, self.region, images)
         self.mean = for_whitening.mean(dim=0)
         self.whitener = whitening(covariance(for_whitening - self.mean), self.settings.ridge)
-        self._choose(drawn_patches(maps, CHOSEN_FROM, rng, self.region), rng)
+        self._choose(drawn_patches(maps, CHOSEN_FROM, rng, self.region, images), rng)
 
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:
         """The whitening is that of all patches together. The bank is chosen from the former one and

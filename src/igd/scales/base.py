@@ -73,21 +73,21 @@ class FeatureScale(Scale):
     def learn(self, features: Features, rng: torch.Generator) -> None:
         """Learn from the features of all normal images."""
 
-    def sums(self, features: Features) -> Any:  # noqa: ARG002
-        """Of what is learnt by adding up, the sums over all images, from which some can be taken
-        out again; None where nothing is.
+    def gathered(self, features: Features) -> Any:  # noqa: ARG002
+        """What is the same whichever images are held out, made of all of them once: sums that some
+        can be taken out of again, or a vector of each image. None where there is nothing.
         """
         return None
 
     def learn_without(
         self,
-        held_out: Features,  # noqa: ARG002
-        others: Features,
-        sums: Any,  # noqa: ARG002
+        features: Features,
+        held_out: Tensor,
+        gathered: Any,  # noqa: ARG002
         rng: torch.Generator,
     ) -> None:
-        """Learn from all images but those held out; `sums` are those of all."""
-        self.learn(others, rng)
+        """Learn from all images but those held out, by their numbers; `gathered` is of all."""
+        self.learn(features.without(held_out), rng)
 
     @abstractmethod
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:

@@ -35,12 +35,17 @@ def log_map(
 
 
 def drawn_patches(
-    maps: list[Tensor], most: int, rng: torch.Generator, region: RegionMask | None = None
+    maps: list[Tensor],
+    most: int,
+    rng: torch.Generator,
+    region: RegionMask | None = None,
+    images: Tensor | None = None,
 ) -> Tensor:
-    """Patches of all images, drawn at random: (n, d)."""
+    """Patches of all images, or of those with these numbers, drawn at random: (n, d)."""
     count, _, rows, columns = maps[0].shape
+    images = torch.arange(count) if images is None else images
     inside = torch.arange(rows * columns) if region is None else region.positions(rows, columns)
-    numbers = torch.randperm(count * len(inside), generator=rng)[:most]
-    image, position = numbers // len(inside), inside[numbers % len(inside)]
+    numbers = torch.randperm(len(images) * len(inside), generator=rng)[:most]
+    image, position = images[numbers // len(inside)], inside[numbers % len(inside)]
     picked = [each.flatten(2)[image, :, position].float() for each in maps]
     return unit_features([each[:, :, None, None] for each in picked]).flatten(1)

@@ -7,6 +7,7 @@ of the score by itself: fine ones find what is small, deep ones what does not be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -29,7 +30,8 @@ from igd.scales.position_moments import (
 from igd.scales.recipes import Level, PositionSettings
 from igd.scales.region_mask import RegionMask, counted
 
-AT_ONCE = 64  # images whose features are held as floats while it learns
+AT_ONCE = 64  # images whose features are held as floats while it learns, if they have few values:
+VALUES_AT_ONCE = 5_000_000
 
 
 class PositionScale(FeatureScale):
@@ -42,23 +44,24 @@ class PositionScale(FeatureScale):
         self.descriptors: list[PositionDescriptor] = []
 
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
-        self._describe(self.sums(features))
+        self._describe(self._moments(features, self._none(features)))
 
-    def sums(self, features: Features) -> list[PositionMoments]:
+    def gathered(self, features: Features) -> list[PositionMoments]:
         return list(self._moments(features, self._none(features)))
 
     def learn_without(
         self,
-        held_out: Features,
-        others: Features,  # noqa: ARG002
-        sums: list[PositionMoments],
+        features: Features,
+        held_out: Tensor,
+        gathered: list[PositionMoments],
         rng: torch.Generator,  # noqa: ARG002
     ) -> None:
         """Takes the moments of a few images out of those of all: most of the work of learning is to
         add them up.
         """
-        some = self._moments(held_out, self._none(held_out))
-        self._describe(each.without(own) for each, own in zip(sums, some, strict=True))
+        some = features[held_out]
+        taken_out = self._moments(some, self._none(some))
+        self._describe(each.without(own) for each, own in zip(gathered, taken_out, strict=True))
 
     def learn_around(self, features: Features, means: list[Tensor]) -> None:
         """Learn from tiles at known places, of which each has means of its own, for each level
@@ -96,10 +99,11 @@ class PositionScale(FeatureScale):
         for number, (level, moments) in enumerate(zip(self.settings.levels, started, strict=True)):
             own = None if means is None else means[number]
             indices = torch.arange(features.images) if features.places is None else features.places
+            maps = [features.maps[number] for number in level.maps]
+            values = sum(math.prod(each.shape[1:]) for each in maps)
+            at_once = max(1, min(AT_ONCE, VALUES_AT_ONCE // values))
             for some in zip(
-                indices.split(AT_ONCE),
-                *(features.maps[number].split(AT_ONCE) for number in level.maps),
-                strict=True,
+                indices.split(at_once), *(each.split(at_once) for each in maps), strict=True
             ):
                 found = _level_features(list(some[1:]), level)
                 moments.update(found if own is None else found - own[some[0]])

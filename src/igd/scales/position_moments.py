@@ -128,13 +128,14 @@ class PositionMoments:
             .reshape(covariance.shape)
         )
         everywhere = covariance.mean(dim=0, keepdim=True)
-        mixed = (1 - global_shrinkage) * (
-            (1 - neighbour_shrinkage) * covariance + neighbour_shrinkage * around
-        ) + global_shrinkage * everywhere
-        size = mixed.shape[-1]
         added = ridge * everywhere.diagonal(dim1=1, dim2=2).mean() + least
-        factor = torch.linalg.cholesky(mixed + added * torch.eye(size, dtype=mixed.dtype))
-        identity = torch.eye(size, dtype=mixed.dtype).expand_as(factor)
+        # In place: these are the largest matrices of a training.
+        mixed = covariance.mul_(1 - neighbour_shrinkage).add_(around.mul_(neighbour_shrinkage))
+        mixed.mul_(1 - global_shrinkage).add_(global_shrinkage * everywhere)
+        mixed.diagonal(dim1=1, dim2=2).add_(added)
+        del grid, around
+        factor = torch.linalg.cholesky(mixed, out=mixed)
+        identity = torch.eye(factor.shape[-1], dtype=factor.dtype).expand_as(factor)
         whitener = torch.linalg.solve_triangular(factor, identity, upper=False)
         return PositionDescriptor(features_last(self.mean.float()), whitener.float(), self.cell)
 

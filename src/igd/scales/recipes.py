@@ -70,7 +70,8 @@ def check_side(settings: AutoEncoderSettings, image_side: int) -> None:
 
 FEATURE_SIDE = 8  # pixels of an image that a feature map says anything about
 GRAIN = "grain"  # a bank of early features
-EARLY, FINE, LATE = (0,), (1, 2), (3,)  # levels of a backbone, as numbers of its feature maps
+# Levels of a backbone, as numbers of its feature maps.
+EARLY, FINE, LATE, SHALLOW = (0,), (1, 2), (3,), (4,)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class PositionSettings:
 
     name: str = "position"
     levels: tuple[Level, ...] = (
-        Level("early", EARLY, pooled=True, cell=1, map_weight=2.0),
+        Level("shallow", SHALLOW),
+        Level("early", EARLY, pooled=True, cell=1),
         Level("fine", FINE, map_weight=2.0),
         Level("late", LATE, map_weight=0.5),
     )
@@ -98,9 +100,14 @@ class PositionSettings:
     global_shrinkage: float = 0.1  # share of the whole image's
     ridge: float = 1e-4  # added to the variance of each feature, in units of their mean
     top: int = 3  # positions whose mean distance is the score
-    smoothing: float = 3.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+    smoothing: float = 2.0  # of the map: sigma of a Gaussian, in pixels of the model's image
     scored: bool = True  # False: it makes the map alone, unless there is no other scale
     smallest_side = FEATURE_SIDE
+
+    @property
+    def maps(self) -> tuple[int, ...]:
+        """The numbers of all feature maps that it reads."""
+        return tuple(number for level in self.levels for number in level.maps)
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ class BankSettings:
     ridge: float = 0.1  # of the whitening, in units of the mean variance of a feature
     top: int = 3  # positions whose mean distance is the score
     map_weight: float = 1.0
-    smoothing: float = 3.0
+    smoothing: float = 2.0
     smallest_side = FEATURE_SIDE
 
 
@@ -136,6 +143,7 @@ class EmbeddingSettings:
     name: str = "embedding"
     directions: int = 1024  # of largest variance that are kept; one variance for all others
     smoothing: float = 0.0
+    maps = ()
     smallest_side = FEATURE_SIDE
 
 
@@ -152,6 +160,7 @@ class PixelSettings:
     rotation: float = 10.0
     background_power: float = 0.5  # of an image's own background that distances are divided by
     smoothing: float = 4.0
+    maps = ()  # whatever its backbone makes
     smallest_side = FEATURE_SIDE
 
 
@@ -268,6 +277,15 @@ _FROZEN_LARGE = (
     WholeSettings(),
     # For tiles: of what is a few pixels wide only early features know.
     BankSettings(GRAIN, EARLY, nearest=1, top=1),
+)
+# Of tiles, `grain` has the detail, and features of a quarter of a tile's side would take as much
+# memory as all others.
+TILED_POSITION = PositionSettings(
+    levels=(
+        Level("early", EARLY, pooled=True, cell=1, map_weight=2.0),
+        Level("fine", FINE, map_weight=2.0),
+        Level("late", LATE, map_weight=0.5),
+    )
 )
 _BOTH = ("global", "local")
 

@@ -33,7 +33,22 @@ class WholeScale(FeatureScale):
         self.settings = settings
 
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
-        vectors = self._all_vectors(features)
+        self._learn_vectors(self.gathered(features))
+
+    def gathered(self, features: Features) -> Tensor:
+        """The vector of each image: (n, d)."""
+        return torch.cat([self.vectors(some) for some in features.batches(AT_ONCE)]).double()
+
+    def learn_without(
+        self,
+        features: Features,
+        held_out: Tensor,
+        gathered: Tensor,
+        rng: torch.Generator,  # noqa: ARG002
+    ) -> None:
+        self._learn_vectors(gathered[features.others(held_out)])
+
+    def _learn_vectors(self, vectors: Tensor) -> None:
         mean = vectors.mean(dim=0)
         self._describe(mean, (vectors - mean).T @ (vectors - mean), len(vectors))
 
@@ -45,15 +60,12 @@ class WholeScale(FeatureScale):
         variance = shrunk.diagonal().diag()
         shrinkage = self.settings.shrinkage
         former = (shrunk - shrinkage * variance) / (1 - shrinkage) * max(count - 1, 1)
-        vectors, total = self._all_vectors(features), count + features.images
+        vectors, total = self.gathered(features), count + features.images
         mean = vectors.mean(dim=0)
         shift = mean - self.mean.double()
         scatter = former + (vectors - mean).T @ (vectors - mean)
         scatter += count * len(vectors) / total * torch.outer(shift, shift)
         self._describe(self.mean.double() + len(vectors) / total * shift, scatter, total)
-
-    def _all_vectors(self, features: Features) -> Tensor:
-        return torch.cat([self.vectors(some) for some in features.batches(AT_ONCE)]).double()
 
     def _describe(self, mean: Tensor, scatter: Tensor, count: int) -> None:
         """Mean and whitening of the vectors of so many images, by their mean and scatter."""

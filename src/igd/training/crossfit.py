@@ -37,17 +37,16 @@ def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None
 
 
 def leaving_out(scales: Sequence[FeatureScale], features: Features) -> Teach:
-    """How scales like these learn from all images but some, what is a sum over images added up once
-    for all folds.
+    """How scales like these learn from all images but some, what all folds have in common gathered
+    once.
     """
-    sums = [scale.sums(features) for scale in scales]
+    gathered = [scale.gathered(features) for scale in scales]
 
     def teach(
         scales: Sequence[FeatureScale], features: Features, held_out: Tensor, seed: int
     ) -> None:
-        some, others = features[held_out], features.without(held_out)
-        for scale, own in zip(scales, sums, strict=True):
-            scale.learn_without(some, others, own, generator(seed, scale.settings.name))
+        for scale, own in zip(scales, gathered, strict=True):
+            scale.learn_without(features, held_out, own, generator(seed, scale.settings.name))
 
     return teach
 

@@ -21,12 +21,15 @@ from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
 from igd.progress import Progress
 from igd.scales.recipes import (
+    FINE,
     FORMER_NAMES,
     GRAIN,
     LARGE_SIDE,
     MAPLESS,
     PRETRAININGS,
+    SHALLOW,
     SMALL_SIDE,
+    TILED_POSITION,
     AutoEncoderSettings,
     EmbeddingSettings,
     PositionSettings,
@@ -220,6 +223,13 @@ def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[Sca
             f"the scale {wanted[0]} has no map; add position, such as --scales {wanted[0]},position"
         )
     settings = [_override(each, parameters) for each in available if each.name in wanted]
+    if parameters.tile:
+        settings = [
+            TILED_POSITION
+            if isinstance(each, PositionSettings) and set(SHALLOW) <= set(each.maps)
+            else each
+            for each in settings
+        ]
     if len(settings) == 1 and isinstance(settings[0], PositionSettings):
         settings = [replace(settings[0], scored=True)]
     for each in settings:
@@ -289,9 +299,14 @@ def make_backbone(
         for each in plan.settings
     )
     patches = any(isinstance(each, AutoEncoderSettings) and each.patch for each in plan.settings)
-    on_features = any(not isinstance(each, AutoEncoderSettings) for each in plan.settings)
+    read = [
+        number
+        for each in plan.settings
+        if not isinstance(each, AutoEncoderSettings)
+        for number in (*each.maps, *(FINE if patches else ()))
+    ]
     kind = backbone.kind
-    blocks = kind.levels if on_features else kind.fine_blocks if patches else ()
+    blocks = kind.levels[: max(read) + 1] if read else kind.fine_blocks if patches else ()
     shown = input_shape(shape, backbone, plan.tiling is not None)
     frozen = FrozenBackbone(backbone, shown, blocks, vector)
     if cache:
