@@ -47,7 +47,7 @@ from igd.method.interpolation import (
 from igd.method.objective import OBJECTIVES, Objective
 from igd.progress import TerminalProgress
 from igd.rng import generator
-from igd.scales.bank import covariance, whitening
+from igd.scales.bank import WHITENED_ON, covariance, whitening
 from igd.scales.patch_features import log_peak, unit_features
 from igd.scales.recipes import FINE
 
@@ -181,6 +181,31 @@ def scores(
     return {name: torch.cat(each) for name, each in terms.items()}
 
 
+def held_out_and_learnt(count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """The numbers of the training images that scale a reading, and of those it learns from."""
+    order = torch.randperm(count, generator=generator(seed, "hold out"))
+    held_out, learnt = order.split([count // HELD_OUT, count - count // HELD_OUT])
+    return held_out, learnt
+
+
+def white_patches(
+    features: SetFeatures, learnt: Tensor, held_out: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Patches of images that are learnt from, of test images and of held-out ones, made white by
+    the first: (n, rows, columns, d) each.
+    """
+    training = patches_of(features.of(learnt))
+    rows = training.flatten(0, 2)
+    mean = rows.mean(dim=0)
+    drawn = (rows - mean)[:: max(1, len(rows) // WHITENED_ON)]
+    whitener = whitening(covariance(drawn), RIDGE)
+    training, test, scaling = (
+        (each - mean) @ whitener
+        for each in (training, patches_of(features.test), patches_of(features.of(held_out)))
+    )
+    return training, test, scaling
+
+
 def run(
     features: SetFeatures,
     name: str,
@@ -192,16 +217,10 @@ def run(
     with.
     """
     objective = OBJECTIVES[name.removesuffix(" balanced")]
-    order = torch.randperm(len(features.training[0]), generator=generator(seed, "hold out"))
-    held_out, learnt = order.split([len(order) // HELD_OUT, len(order) - len(order) // HELD_OUT])
-    training = patches_of(features.of(learnt)).flatten(0, 2)
-    mean = training.mean(dim=0)
-    drawn = (training - mean)[:: max(1, len(training) // 40_000)]
-    whitener = whitening(covariance(drawn), RIDGE)
-    shuffled = torch.randperm(len(training), generator=generator(seed, "patches"))
-    white = ((training - mean) @ whitener)[shuffled]
-    test = (patches_of(features.test) - mean) @ whitener
-    scaling = (patches_of(features.of(held_out)) - mean) @ whitener
+    held_out, learnt = held_out_and_learnt(len(features.training[0]), seed)
+    training, test, scaling = white_patches(features, learnt, held_out)
+    white = training.flatten(0, 2)
+    white = white[torch.randperm(len(white), generator=generator(seed, "patches"))]
     results, started = [], time.process_time()
     trained = train(white, objective, name.endswith("balanced"), seed, scored_at)
     for steps, nets, omega in trained:
@@ -296,24 +315,24 @@ def summary(runs: list[dict[str, Any]], scored_at: Sequence[int]) -> dict[str, A
         for name in ABLATION:
             of_name = [each for each in runs if (each["objective"], each["steps"]) == (name, steps)]
             for term in sorted({key for each in of_name for key in each} & set(FIGURES)):
-                by_set = _by_set(of_name, term)
-                means.setdefault(name, {})[term] = round(float(np.mean(list(by_set.values()))), 4)
+                figures = by_set(of_name, term)
+                means.setdefault(name, {})[term] = round(float(np.mean(list(figures.values()))), 4)
                 if term.startswith("fused"):
-                    compared = _difference(by_set, _by_set(of_name, "default"))
+                    compared = difference(figures, by_set(of_name, "default"))
                     differences[f"{name}, {term} - default"] = compared
         for one, other in PAIRS:
             if one in means and other in means:
                 pair = (
-                    _by_set([each for each in runs if (each["objective"], each["steps"]) == key],
+                    by_set([each for each in runs if (each["objective"], each["steps"]) == key],
                             "l_r")
                     for key in ((one, steps), (other, steps))
                 )  # fmt: skip
-                differences[f"{one} - {other}, l_r"] = _difference(*pair)
+                differences[f"{one} - {other}, l_r"] = difference(*pair)
         told[f"{steps} steps"] = {"means": means, "differences": differences}
     return told
 
 
-def _by_set(runs: list[dict[str, Any]], term: str) -> dict[str, float]:
+def by_set(runs: list[dict[str, Any]], term: str) -> dict[str, float]:
     """The mean over seeds of a figure on each set."""
     return {
         name: float(np.mean([each[term] for each in runs if each["set"] == name]))
@@ -321,7 +340,7 @@ def _by_set(runs: list[dict[str, Any]], term: str) -> dict[str, float]:
     }
 
 
-def _difference(one: dict[str, float], other: dict[str, float]) -> dict[str, Any]:
+def difference(one: dict[str, float], other: dict[str, float]) -> dict[str, Any]:
     differences = [one[name] - other[name] for name in one if name in other]
     return {
         "mean": round(float(np.mean(differences)), 4),

@@ -18,11 +18,12 @@ from igd.data.formats.folders import categories
 from igd.data.image_set import decode
 from igd.data.reading import read_dataset
 from igd.data.sources import as_source
+from igd.data.store import Pixels
 from igd.progress import Progress
 from igd.scales.recipes import PositionSettings
 from igd.training.checkpoint import Controls
 from igd.training.parameters import Parameters
-from igd.training.plan import make_backbone, make_plan
+from igd.training.plan import Plan, make_backbone, make_plan
 
 KEPT = Path("~/.cache/igd-arena").expanduser()
 AT_ONCE = 32  # images
@@ -78,15 +79,23 @@ def features_of(path: Path, kept: Path) -> SetFeatures:
     return SetFeatures(path.name, training, test, tensors["labels"])
 
 
-@torch.no_grad()
-def _extracted(path: Path) -> dict[str, Tensor]:
+def images_of(path: Path) -> tuple[Plan, dict[str, Pixels]]:
+    """How the default reads a data set, and its training and test images, brought to that size."""
     dataset = read_dataset(path)
     splits = {"training": as_source(dataset.train), "test": as_source(dataset.test)}
     plan = make_plan(Parameters(fit_to="resize"), splits["training"])
     assert any(isinstance(each, PositionSettings) for each in plan.settings)
-    tensors = {"labels": torch.tensor([sample.label for sample in dataset.test])}
-    for split, source in splits.items():
-        pixels = decode(source, plan.geometry, strict=True, progress=Progress()).pixels
+    return plan, {
+        split: decode(source, plan.geometry, strict=True, progress=Progress()).pixels
+        for split, source in splits.items()
+    }
+
+
+@torch.no_grad()
+def _extracted(path: Path) -> dict[str, Tensor]:
+    plan, images = images_of(path)
+    tensors = {"labels": torch.tensor([sample.label for sample in read_dataset(path).test])}
+    for split, pixels in images.items():
         backbone = make_backbone(plan, pixels, None, Controls(Progress(), lambda: False, None))
         assert backbone is not None
         batches = [
