@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from igd import IGD
+from igd.backbones.graph import FrozenGraph
 
 DEADLINE = 120  # seconds; a child that waits for threads ends by its alarm before that
 PROGRAM = """
@@ -34,6 +36,19 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert scored() == before and torch.get_num_threads() == 2
 """
+
+
+def test_a_closed_session_opens_again() -> None:
+    graph, image = (
+        FrozenGraph(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3))),
+        torch.ones(1, 3, 8, 8),
+    )
+    (before,) = graph(image)
+    first = graph.session.opened
+    graph.session.close()
+    (after,) = graph(image)
+    assert graph.session.opened is not first
+    assert after.equal(before)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")

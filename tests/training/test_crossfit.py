@@ -1,5 +1,7 @@
 """Cross-fitting: no image is measured by a model that learnt from it, and none is left out."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -7,9 +9,11 @@ from torch import Tensor
 from igd.backbones.features import Features
 from igd.inference.conformal import threshold
 from igd.progress import Progress
+from igd.scales.bank import BankScale
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.position import PositionScale
-from igd.scales.recipes import Level, PositionSettings
+from igd.scales.recipes import BankSettings, Level, PositionSettings, WholeSettings
+from igd.scales.whole import WholeScale
 from igd.training.crossfit import (
     FOLDS,
     cross_fit,
@@ -134,6 +138,29 @@ def test_the_seed_deals_the_folds() -> None:
     for seed in (0, 0, 1):
         cross_fit(lambda: [Watched()], numbered(20), seed, Progress())
     assert seen[:FOLDS] == seen[FOLDS : 2 * FOLDS] != seen[2 * FOLDS :]
+
+
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        lambda: WholeScale(WholeSettings(maps=(0,))),
+        lambda: BankScale(BankSettings(maps=(0,))),
+    ],
+    ids=["whole", "bank"],
+)
+def test_what_is_gathered_once_teaches_what_the_others_teach(
+    fresh: Callable[[], FeatureScale],
+) -> None:
+    rng = torch.Generator().manual_seed(0)
+    features = Features([torch.randn(30, 6, 4, 4, generator=rng).half()], None)
+    held_out = torch.tensor([3, 17, 29])
+    gathered, direct = fresh(), fresh()
+    leaving_out([fresh()], features)([gathered], features, held_out, 0)
+    learn([direct], features.without(held_out), 0)
+    known, wanted = gathered.tensors(), direct.tensors()
+    assert all(known[name].equal(wanted[name]) for name in wanted)
+    learn([direct], features, 0)
+    assert not known["mean"].equal(direct.tensors()["mean"])
 
 
 @pytest.mark.parametrize("outlier", [1.0, 1e4])

@@ -3,6 +3,7 @@ all.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from conftest import spotted, stripes, write_images
 from igd import IGD
 from igd.backbones.features import FrozenBackbone
 from igd.backbones.weights import load_backbone
+from igd.data.sources import as_source
 from igd.errors import Interrupted, UserError
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
@@ -21,6 +23,8 @@ from igd.scales.factory import build_scale
 from igd.scales.recipes import RECIPES, find_objective
 from igd.training.checkpoint import Controls
 from igd.training.extract import extract_features, features_of_images
+from igd.training.parameters import Parameters
+from igd.training.plan import make_backbone, make_plan
 
 SIDE = 96
 ALONE = Controls(Progress(), lambda: False, None)
@@ -250,3 +254,18 @@ def test_the_first_fold_can_be_looked_at_before_the_others(tmp_path: Path) -> No
     assert scores == sorted(scores, reverse=True)
     assert np.allclose(scores, np.sort(state.calibration.scores)[::-1], atol=0.01)
     assert np.array_equal(whole.calibration_.scores, IGD().fit(files).calibration_.scores)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "side", "maps"),
+    [({}, 128, 5), ({"scales": ("bank",)}, 128, 3), ({"tile": 128}, 256, 4), ({}, 32, 3)],
+    ids=["default", "bank alone", "tiles", "small images"],
+)
+def test_a_map_that_nobody_reads_is_not_made(
+    parameters: dict[str, Any], side: int, maps: int
+) -> None:
+    """The largest map is the shallow level's, which tiles and small images do without."""
+    plan = make_plan(Parameters(**parameters), as_source(np.zeros((4, side, side, 3), np.uint8)))
+    backbone = make_backbone(plan, PIXELS, None, ALONE)
+    assert backbone is not None
+    assert len(backbone.blocks) == maps
