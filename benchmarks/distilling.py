@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from pretraining import as_pixels
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
+from watching import Watch
 
 from igd.backbones.architectures import DEFAULT, Backbone
 from igd.backbones.features import FrozenBackbone, input_shape
@@ -123,25 +123,8 @@ def distilled(
     if asked.whitened:
         target = whitening(target, DIRECTIONS)(target)
     numbers = options.classes if asked.images == "all" else [int(asked.images)]
-    points = [asked.steps // 2**power for power in reversed(range(WATCHED))]
-    curve: list[dict[str, Any]] = []
-    started, watching = time.process_time(), 0.0
-
-    def watch(step: int, student: Backbone) -> None:
-        nonlocal watching
-        if step in points:
-            seconds = time.process_time() - started - watching
-            student.network.eval()
-            curve.append(
-                {
-                    "steps": step,
-                    "cpu_seconds": round(seconds, 1),
-                    "classes": of_classes(student, training, test, numbers),
-                }
-            )
-            student.network.train()
-            watching = time.process_time() - started - seconds
-
+    steps = [asked.steps // 2**power for power in range(WATCHED)]
+    watch = Watch(steps, lambda student: of_classes(student, training, test, numbers))
     settings = replace(FAST, steps=asked.steps, seed=options.seed)
     made = learn_vectors(
         target, training.pixels[shown], settings, "a benchmark", TerminalProgress(), watch=watch
@@ -152,7 +135,10 @@ def distilled(
         "student": f"{asked.steps} steps, images of {images}, vectors {vectors}",
         "images": int(shown.sum()),
         "cosine": round(made.agreement, 4),
-        "curve": curve,
+        "curve": [
+            {"steps": each.step, "cpu_seconds": each.seconds, "classes": each.measured}
+            for each in watch.curve
+        ],
     }
 
 

@@ -26,6 +26,7 @@ from conditions import conditions
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
+from watching import Watch
 
 from igd import IGD
 from igd.backbones.architectures import DEFAULT, Backbone
@@ -164,36 +165,24 @@ def contrasted(
     """The curve of a Gaussian on the encoder's features as it learns, and the detector trained on
     the last encoder.
     """
-    curve: list[dict[str, float]] = []
-    points = sorted({max(1, options.steps // 2**power) for power in range(WATCHED)})
-    started, watching = time.perf_counter(), 0.0
-
-    def watch(step: int, encoder: Backbone) -> None:
-        nonlocal watching
-        if step in points:
-            seconds = time.perf_counter() - started - watching
-            encoder.network.eval()
-            curve.append(
-                {
-                    "step": step,
-                    "seconds": round(seconds, 1),
-                    "auc": gaussian_auc(encoder, pixels, test_pixels, labels),
-                }
-            )
-            encoder.network.train()
-            watching = time.perf_counter() - started - seconds
-
+    steps = {max(1, options.steps // 2**power) for power in range(WATCHED)}
     forget_peak_memory()
     settings = replace(
         contrastive.FAST, steps=options.steps, rotated=options.rotated, seed=options.seed
     )
+    watch = Watch(
+        steps, lambda encoder: gaussian_auc(encoder, pixels, test_pixels, labels), time.perf_counter
+    )
     made = contrastive.contrast(pixels, settings, TerminalProgress(), watch=watch)
-    seconds, memory = time.perf_counter() - started - watching, peak_memory_mb()
+    seconds, memory = watch.seconds, peak_memory_mb()
     with tempfile.TemporaryDirectory() as folder:
         save_encoder(Path(folder) / "encoder.igd", made.encoder, {})
         detector = trained(normal, test, labels, options.seed, str(Path(folder) / "encoder.igd"))
     return {
-        "curve": curve,
+        "curve": [
+            {"step": each.step, "seconds": each.seconds, "auc": each.measured}
+            for each in watch.curve
+        ],
         "pretraining_seconds": round(seconds, 1),
         "peak_memory_mb": memory,
         "detector": detector,
