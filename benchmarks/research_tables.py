@@ -158,3 +158,38 @@ def students_table(result: dict[str, Any]) -> str:
             )
     head = ("student", "after steps", "CPU s", *(f"class {number}" for number in numbers))
     return table(head, rows)
+
+
+def roofline_table(result: dict[str, Any]) -> str:
+    rows = [
+        (
+            f"{shape}: {side}",
+            row["gflop_a_step"],
+            row["ms_a_step"],
+            row["least_ms_a_step"],
+            f"{row['gflop_a_second']} of {row['machine_gflop_a_second']}",
+            f"{row['share_of_arithmetic']:.0%}",
+        )
+        for shape, sides in result["roofline"].items()
+        for side, row in sides.items()
+    ]
+    head = (
+        "a step of", "GFLOP", "ms", "ms at the rate of a matrix product", "GFLOP a second",
+        "convolutions and matrix products, of the time",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def disagreement_table(result: dict[str, Any]) -> str:
+    """A student's disagreement with its teacher alone, the default, and both."""
+    figures, told = ("alone", "default", "fused"), result["disagreement"]
+    rows = [(run["set"], *(f"{run[name]:.3f}" for name in figures)) for run in result["runs"]]
+    rows.append((f"mean of {len(rows)}", *(f"{told['means'][name]:.4f}" for name in figures)))
+    added = told["fused - default"]
+    low, high = added["interval"]
+    said = (
+        f"What the student adds to the default: {added['mean']:+.4f}, 95 % interval over data sets "
+        f"{low:+.4f} to {high:+.4f}; better on {added['sets_better']} of {added['sets']}.\n"
+    )
+    head = ("set", "the student's disagreement alone", "the default", "both")
+    return f"{table(head, rows)}\n{said}"

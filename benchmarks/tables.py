@@ -14,7 +14,9 @@ from typing import Any
 from research_tables import (
     ablation_table,
     choice_table,
+    disagreement_table,
     hardships_table,
+    roofline_table,
     students_table,
     table,
     time_to_quality_table,
@@ -600,6 +602,8 @@ TABLES = {  # by the key that a result of each kind has
     "ablation": ablation_table,
     "time_to_quality": time_to_quality_table,
     "students": students_table,
+    "roofline": roofline_table,
+    "disagreement": disagreement_table,
 }
 
 
