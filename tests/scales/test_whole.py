@@ -1,6 +1,8 @@
 """The whole image as one vector: what is in it counts, where it is does not."""
 
+import pytest
 import torch
+import torch.nn.functional as F
 
 from igd.backbones.features import Features
 from igd.scales.recipes import WholeSettings
@@ -50,3 +52,12 @@ def test_few_images_do_not_make_it_singular() -> None:
     scale = WholeScale(SETTINGS)
     scale.learn(Features([each.half() for each in maps(3, 0)], None), torch.Generator())
     assert scale.distances(Features(maps(2, 1), None))[0].isfinite().all()
+
+
+@pytest.mark.parametrize("positions", [1, 2, 400])
+def test_deviations_are_those_of_torch(positions: int) -> None:
+    maps = torch.rand(3, 5, positions, 1, generator=torch.Generator().manual_seed(0))
+    scale = WholeScale(WholeSettings(maps=(0,)))
+    found = scale.vectors(Features([maps], None))[:, 5:]
+    expected = maps.flatten(2).std(dim=2, correction=min(1, positions - 1))
+    torch.testing.assert_close(found, F.normalize(expected, dim=1))

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from igd.ops.filters import resize
 from igd.scales.region_mask import RegionMask, counted, extended
 
 SMALLEST = 1e-6  # distance: logarithms stay finite
+SHORTEST = 1e-12  # vector that still gets unit length
 
 
 def unit_features(maps: list[Tensor]) -> Tensor:
     """Maps of blocks with one grid, each position of each block of unit length, side by side:
     (b, channels of all, rows, columns).
     """
-    return torch.cat([F.normalize(each.float(), dim=1) for each in maps], dim=1)
+    return torch.cat([_of_unit_length(each.float()) for each in maps], dim=1)
+
+
+def _of_unit_length(feature: Tensor) -> Tensor:
+    """`F.normalize` over the channels (b, c, ...), which takes five times as long on a CPU."""
+    return feature * feature.square().sum(dim=1, keepdim=True).clamp(min=SHORTEST**2).rsqrt()
 
 
 def log_peak(distance: Tensor, top: int, region: RegionMask | None = None) -> Tensor:

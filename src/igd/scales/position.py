@@ -195,5 +195,5 @@ def _level_features(maps: list[Tensor], level: Level) -> Tensor:
     Pooling counts zeros beyond the edge: means of fewer positions would be noisier there, and
     every image's largest distance would lie at its edge.
     """
-    together = unit_features(maps)
-    return features_last(F.avg_pool2d(together, 3, 1, 1) if level.pooled else together)
+    together = features_last(unit_features(maps))
+    return F.avg_pool2d(together, 3, 1, 1) if level.pooled else together

@@ -86,8 +86,7 @@ class WholeScale(FeatureScale):
         maps = [features.maps[n] for n in self.settings.maps]
         maps = [counted(each, self.region) for each in maps]
         means = [each.mean(dim=2) for each in maps]
-        # One position alone deviates by nothing.
-        deviations = [each.std(dim=2, correction=min(1, each.shape[2] - 1)) for each in maps]
+        deviations = [_deviation(each, mean) for each, mean in zip(maps, means, strict=True)]
         return torch.cat([F.normalize(each, dim=1) for each in (*means, *deviations)], dim=1)
 
     def distances(self, features: Features) -> list[Tensor]:
@@ -109,3 +108,11 @@ class WholeScale(FeatureScale):
         self.mean, self.whitener = tensors["mean"], tensors["whitener"]
         if self.whitener.shape != 2 * self.mean.shape or self.mean.dim() != 1:
             raise ValueError("a descriptor of the whole image of the wrong shape")
+
+
+def _deviation(values: Tensor, mean: Tensor) -> Tensor:
+    """`Tensor.std` over the positions of (b, c, n) with a known mean (b, c), in a tenth of the
+    time. One position alone deviates by nothing.
+    """
+    squares = (values - mean[:, :, None]).square().sum(dim=2)
+    return (squares / max(1, values.shape[2] - 1)).sqrt()
