@@ -5,11 +5,12 @@ python benchmarks/disagreement.py --data ../shared/data/mvtec256 ../shared/data/
     --out docs/results/disagreement.json
 
 The teacher is the frozen backbone: its fine features, each block of unit length, pooled over 3x3
-positions, white. The student is a small convolutional network that reads the images themselves at
-half the size and learns to say at each position what the teacher says. The map of an image is the
-squared difference, its score that of the largest positions. A fifth of the training images is held
-out and scales the score, so that it can join the readings of the default in their soft maximum.
-One run a set and seed; runs that are done are kept beside the features.
+positions, white. The student is a small convolutional network that reads the images themselves, at
+half the size that the backbone is shown, and learns to say at each position what the teacher says.
+The map of an image is the squared difference, its score that of the largest positions. A fifth of
+the training images is held out and scales the score, so that it can join the readings of the
+default in their soft maximum. One run a set and seed; runs that are done are kept beside the
+features.
 """
 
 from __future__ import annotations
@@ -46,10 +47,13 @@ TOP = 3
 def student(features: int) -> nn.Module:
     """(b, 3, 8 rows, 8 columns) -> (b, features, rows, columns)."""
     layers: list[nn.Module] = []
-    for inside, outside in ((3, WIDTH), (WIDTH, 2 * WIDTH), (2 * WIDTH, 4 * WIDTH)):
-        layers += [nn.Conv2d(inside, outside, 3, 2, 1), nn.BatchNorm2d(outside), nn.ReLU()]
+    in_channels = 3
+    for out_channels in (WIDTH, 2 * WIDTH, 4 * WIDTH):
+        layers += [nn.Conv2d(in_channels, out_channels, 3, 2, 1), nn.BatchNorm2d(out_channels)]
+        layers.append(nn.ReLU())
+        in_channels = out_channels
     wide = 8 * WIDTH
-    layers += [nn.Conv2d(4 * WIDTH, wide, 3, 1, 1), nn.BatchNorm2d(wide), nn.ReLU()]
+    layers += [nn.Conv2d(in_channels, wide, 3, 1, 1), nn.BatchNorm2d(wide), nn.ReLU()]
     return nn.Sequential(*layers, nn.Conv2d(wide, features, 3, 1, 1))
 
 

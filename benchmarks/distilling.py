@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pretraining import as_pixels
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
-from watching import Watch
+from watching import EncoderWatch
 
 from igd.backbones.architectures import DEFAULT, Backbone
 from igd.backbones.features import FrozenBackbone, input_shape
@@ -124,7 +124,7 @@ def distilled(
         target = whitening(target, DIRECTIONS)(target)
     numbers = options.classes if asked.images == "all" else [int(asked.images)]
     steps = [asked.steps // 2**power for power in range(WATCHED)]
-    watch = Watch(steps, lambda student: of_classes(student, training, test, numbers))
+    watch = EncoderWatch(steps, lambda student: of_classes(student, training, test, numbers))
     settings = replace(FAST, steps=asked.steps, seed=options.seed)
     made = learn_vectors(
         target, training.pixels[shown], settings, "a benchmark", TerminalProgress(), watch=watch

@@ -26,7 +26,7 @@ from conditions import conditions
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
-from watching import Watch
+from watching import EncoderWatch
 
 from igd import IGD
 from igd.backbones.architectures import DEFAULT, Backbone
@@ -170,7 +170,7 @@ def contrasted(
     settings = replace(
         contrastive.FAST, steps=options.steps, rotated=options.rotated, seed=options.seed
     )
-    watch = Watch(
+    watch = EncoderWatch(
         steps, lambda encoder: gaussian_auc(encoder, pixels, test_pixels, labels), time.perf_counter
     )
     made = contrastive.contrast(pixels, settings, TerminalProgress(), watch=watch)

@@ -183,13 +183,17 @@ def roofline_table(result: dict[str, Any]) -> str:
 def disagreement_table(result: dict[str, Any]) -> str:
     """A student's disagreement with its teacher alone, the default, and both."""
     figures, told = ("alone", "default", "fused"), result["disagreement"]
-    rows = [(run["set"], *(f"{run[name]:.3f}" for name in figures)) for run in result["runs"]]
-    rows.append((f"mean of {len(rows)}", *(f"{told['means'][name]:.4f}" for name in figures)))
+    rows = [
+        (run["set"], run["seed"], *(f"{run[name]:.3f}" for name in figures))
+        for run in result["runs"]
+    ]
     added = told["fused - default"]
+    means = (f"{told['means'][name]:.4f}" for name in figures)
+    rows.append((f"mean of {added['sets']} sets", "", *means))
     low, high = added["interval"]
     said = (
         f"What the student adds to the default: {added['mean']:+.4f}, 95 % interval over data sets "
         f"{low:+.4f} to {high:+.4f}; better on {added['sets_better']} of {added['sets']}.\n"
     )
-    head = ("set", "the student's disagreement alone", "the default", "both")
+    head = ("set", "seed", "the student's disagreement alone", "the default", "both")
     return f"{table(head, rows)}\n{said}"

@@ -2,10 +2,10 @@
 rate of one large matrix product, beside the time it takes.
 
 What is counted are the multiplications and additions of convolutions and matrix products, forwards
-and backwards; oneDNN's convolutions don't need all of them (Winograd), ours and plain steps alike.
-A step can't be faster than its arithmetic at the rate of the best matrix product that the machine
-does, unless it does less. Everything else (normalisation, activations, MS-SSIM, Adam) moves memory
-and comes on top. Rate and step are measured in turn, on one thread.
+and backwards, those of MS-SSIM among them (3 % at 256 x 256), of which many of ours are with the
+zeros of banded matrices. Without doing less of them, a step can't be faster than at the rate of
+a large matrix product. Everything else (normalisation, activations, Adam) moves memory and comes on
+top. Rate and step are measured in turn, on one thread.
 
 python benchmarks/roofline.py --out docs/results/roofline.json
 """
@@ -16,55 +16,26 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from conditions import conditions
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
-from training_step import STEPS, Images, fresh, ours, plain
+from training_step import SHAPES, STEPS, Shape, both
 
 from igd.files import write_text
-from igd.method.schedule import Training
-from igd.method.similarity import PATCH, WHOLE_IMAGE, Similarity
 
+PAPERS_WIDTH = 64
 SIDE = 2048  # of the matrices whose product says what the machine can do
 ARITHMETIC = ("conv", "mm", "linear", "matmul")  # in the names of operations that are counted
 
 
-class Shape(NamedTuple):
-    """What is trained on what."""
-
-    side: int
-    width: int
-    batch: int
-    setting: Similarity
-
-
-SHAPES = {
-    "32 x 32, width 64 as in the paper, batch 64": Shape(32, 64, 64, PATCH),
-    "256 x 256, width 64 as in the paper, batch 4": Shape(256, 64, 4, WHOLE_IMAGE),
-}
-
-
 def measure(shape: Shape, rounds: int) -> dict[str, dict[str, float]]:
     """Ours and plain steps: arithmetic, time, rate, and the share of each in the machine's rate."""
-    side, width, batch, setting = shape
-    training = Training(steps=STEPS, batch_size=batch)
-    fast, usual = (
-        Images(batch, side, layout) for layout in (torch.channels_last, torch.contiguous_format)
-    )
-    one, other = (
-        fresh(side, width, fast, training, True),
-        fresh(side, width, usual, training, False),
-    )
-    sides: dict[str, Callable[[], None]] = {
-        "ours": partial(ours, one, fast, training, setting),
-        "plain": partial(plain, other, usual, setting),
-    }
+    sides = dict(zip(("ours", "plain"), both(shape), strict=True))
     operations = {name: counted(run) for name, run in sides.items()}
     matrix = torch.randn(SIDE, SIDE)
     rates, seconds = [], {name: list[float]() for name in sides}
@@ -123,7 +94,11 @@ def main() -> None:
         "what": "Training steps of the paper beside what the machine's arithmetic allows",
         "command": f"python benchmarks/roofline.py --rounds {options.rounds}",
         **conditions("paper", 0),
-        "roofline": {name: measure(shape, options.rounds) for name, shape in SHAPES.items()},
+        "roofline": {
+            name: measure(shape, options.rounds)
+            for name, shape in SHAPES.items()
+            if shape.width == PAPERS_WIDTH
+        },
     }
     print(json.dumps(summary, indent=2))
     if options.out:

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -58,6 +60,37 @@ class Images:
         return Batch(images, images)
 
 
+class Shape(NamedTuple):
+    """What is trained on what."""
+
+    side: int
+    width: int
+    batch: int
+    setting: Similarity
+
+
+SHAPES = {
+    "32 x 32, width 64 as in the paper, batch 64": Shape(32, 64, 64, PATCH),
+    "256 x 256, width 64 as in the paper, batch 4": Shape(256, 64, 4, WHOLE_IMAGE),
+    "32 x 32, width 16, batch 64": Shape(32, 16, 64, PATCH),
+    "256 x 256, width 16, batch 8": Shape(256, 16, 8, WHOLE_IMAGE),
+}
+
+
+def both(shape: Shape) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Steps of ours and plain ones, from the same weights."""
+    side, width, batch, setting = shape
+    training = Training(steps=STEPS, batch_size=batch)
+    fast, usual = (
+        Images(batch, side, layout) for layout in (torch.channels_last, torch.contiguous_format)
+    )
+    one, other = (
+        fresh(side, width, fast, training, True),
+        fresh(side, width, usual, training, False),
+    )
+    return partial(ours, one, fast, training, setting), partial(plain, other, usual, setting)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -70,21 +103,8 @@ def main() -> None:
     print(
         f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   times as fast"
     )
-    for name, side, width, batch, setting in (
-        ("32 x 32, width 64 as in the paper, batch 64", 32, 64, 64, PATCH),
-        ("256 x 256, width 64 as in the paper, batch 4", 256, 64, 4, WHOLE_IMAGE),
-        ("32 x 32, width 16, batch 64", 32, 16, 64, PATCH),
-        ("256 x 256, width 16, batch 8", 256, 16, 8, WHOLE_IMAGE),
-    ):
-        training = Training(steps=STEPS, batch_size=batch)
-        fast, usual = (
-            Images(batch, side, layout) for layout in (torch.channels_last, torch.contiguous_format)
-        )
-        one, other = (
-            fresh(side, width, fast, training, True),
-            fresh(side, width, usual, training, False),
-        )
-        sides = partial(ours, one, fast, training, setting), partial(plain, other, usual, setting)
+    for name, shape in SHAPES.items():
+        sides = both(shape)
         ratios[name] = compare(name, *sides, rounds=options.rounds)
     summary = {
         "what": f"{STEPS} training steps of the paper, ours and plain ones in turn",

@@ -17,7 +17,7 @@ class Point(NamedTuple):
     measured: Any
 
 
-class Watch:
+class EncoderWatch:
     """What pre-training calls after every step; measures after some of them."""
 
     def __init__(

@@ -38,6 +38,15 @@ def test_saved_and_loaded_equals_the_original(fitted: IGD, saved: Path) -> None:
         np.testing.assert_array_equal(one.map, other.map)
 
 
+@pytest.mark.filterwarnings("ignore:.*model.*")
+def test_scales_that_read_no_map_are_loaded_too(tmp_path: Path) -> None:
+    images = stripes(24)
+    detector = IGD(scales=("global", "embedding"), steps=2, width=4).fit(images)
+    detector.save(tmp_path / "vectors.igd")
+    loaded = IGD.load(tmp_path / "vectors.igd")
+    assert loaded.predict(images[0]).score == detector.predict(images[0]).score
+
+
 def test_what_has_learnt_is_frozen(fitted: IGD, saved: Path) -> None:
     for detector in (fitted, IGD.load(saved)):
         weights = [

@@ -1,5 +1,6 @@
 """Large images in tiles: small defects are found, and the promise is about images."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from igd.cli import main
 from igd.data.demo import photograph_of_bricks
 from igd.errors import UserError
 from igd.inference.predictor import Prediction
+from igd.scales.recipes import RECIPES, TILED_LEVELS, PositionSettings
 from igd.training.parameters import Parameters
+from igd.training.plan import choose_scales
 from igd.training.split import MOST_IN_TILES, Split, bounded
 from igd.training.tile_learner import position_matters
 
@@ -78,6 +81,20 @@ def test_position_has_no_meaning_on_a_web(detector: IGD) -> None:
     assert other.map.shape == (HEIGHT, WIDTH + 200)
     with pytest.raises(UserError, match="no room for a tile of 128"):
         detector.predict(walls(1, seed=3)[0][:100])
+
+
+def test_one_scale_alone_learns_from_tiles() -> None:
+    """The fine features that tell whether position matters are not made for `grain`."""
+    wall = walls(IMAGES, seed=0)
+    alone = IGD(tile=TILE, scales=("grain",)).fit(wall)
+    assert alone.predict(scratched(wall[0], (200, 100))).score > alone.predict(wall[0]).score
+
+
+def test_tiles_change_levels_and_nothing_else() -> None:
+    chosen = PositionSettings(ridge=0.5, top=7, smoothing=9.0)
+    recipe = replace(RECIPES["fast"], frozen_large=(chosen,))
+    parameters = Parameters(tile=TILE, recipe=recipe)
+    assert choose_scales(parameters, recipe, TILE) == [replace(chosen, levels=TILED_LEVELS)]
 
 
 def test_the_score_is_that_of_the_worst_tile(detector: IGD) -> None:

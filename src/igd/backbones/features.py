@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from igd import cpu
 from igd.backbones.architectures import Backbone, View, prepared
 from igd.backbones.feature_cache import FeatureCache
 from igd.backbones.graph import FrozenGraph
@@ -131,6 +132,13 @@ class FrozenBackbone:
     @property
     def _vector_blocks(self) -> tuple[int, ...]:
         return self.backbone.kind.vector_blocks if self.vector else ()
+
+    def close(self) -> None:
+        """Give back the memory it works in, until it is used again. For whoever has it alone: it
+        opens again in one thread.
+        """
+        self.graph.session.close()
+        cpu.return_freed_memory()
 
     def cache_in(self, folder: Path) -> None:
         """Keep features in a file there, and compute none that are in that file."""

@@ -30,9 +30,10 @@ class Session:
     @property
     def opened(self) -> onnxruntime.InferenceSession:
         """The session of this process."""
-        if self._opened is None:
-            self._opened = _open(self._model(), self._threads)
-        return self._opened
+        opened = self._opened
+        if opened is None:
+            opened = self._opened = _open(self._model(), self._threads)
+        return opened
 
     def run(self, inputs: dict[str, Any]) -> Any:
         return self.opened.run(None, inputs)

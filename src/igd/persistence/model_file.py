@@ -264,7 +264,7 @@ def _scale(
         patch = settings.patch or geometry.side
         if patch > MOST_OVERLAP * settings.stride * settings.inference_stride and settings.patch:
             raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
-    elif backbone is None or max(settings.maps, default=0) >= len(backbone.blocks):
+    elif backbone is None or max(settings.maps, default=-1) >= len(backbone.blocks):
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
     elif isinstance(settings, EmbeddingSettings) and not backbone.vector:
         raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")

@@ -40,7 +40,7 @@ class BankScale(FeatureScale):
         self,
         features: Features,
         held_out: Tensor,
-        gathered: None,  # noqa: ARG002
+        statistics: None,  # noqa: ARG002
         rng: torch.Generator,
     ) -> None:
         """Draws from the others where they are: a copy of them would be most of the memory."""

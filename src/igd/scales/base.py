@@ -73,9 +73,9 @@ class FeatureScale(Scale):
     def learn(self, features: Features, rng: torch.Generator) -> None:
         """Learn from the features of all normal images."""
 
-    def gathered(self, features: Features) -> Any:  # noqa: ARG002
-        """What is the same whichever images are held out, made of all of them once: sums that some
-        can be taken out of again, or a vector of each image. None where there is nothing.
+    def statistics(self, features: Features) -> Any:  # noqa: ARG002
+        """Of all images, what every fold can learn from: sums that some can be taken out of again,
+        or a vector of each image. None where there is nothing.
         """
         return None
 
@@ -83,10 +83,10 @@ class FeatureScale(Scale):
         self,
         features: Features,
         held_out: Tensor,
-        gathered: Any,  # noqa: ARG002
+        statistics: Any,  # noqa: ARG002
         rng: torch.Generator,
     ) -> None:
-        """Learn from all images but those held out, by their numbers; `gathered` is of all."""
+        """Learn from all images but those held out, by their numbers; `statistics` are of all."""
         self.learn(features.without(held_out), rng)
 
     @abstractmethod

@@ -30,8 +30,8 @@ from igd.scales.position_moments import (
 from igd.scales.recipes import Level, PositionSettings
 from igd.scales.region_mask import RegionMask, counted
 
-AT_ONCE = 64  # images whose features are held as floats while it learns, if they have few values:
-VALUES_AT_ONCE = 5_000_000
+AT_ONCE = 64  # images, at most, whose features are held as floats while it learns,
+VALUES_AT_ONCE = 5_000_000  # and no more values of theirs than these
 
 
 class PositionScale(FeatureScale):
@@ -46,14 +46,14 @@ class PositionScale(FeatureScale):
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
         self._describe(self._moments(features, self._none(features)))
 
-    def gathered(self, features: Features) -> list[PositionMoments]:
+    def statistics(self, features: Features) -> list[PositionMoments]:
         return list(self._moments(features, self._none(features)))
 
     def learn_without(
         self,
         features: Features,
         held_out: Tensor,
-        gathered: list[PositionMoments],
+        statistics: list[PositionMoments],
         rng: torch.Generator,  # noqa: ARG002
     ) -> None:
         """Takes the moments of a few images out of those of all: most of the work of learning is to
@@ -61,7 +61,7 @@ class PositionScale(FeatureScale):
         """
         some = features[held_out]
         taken_out = self._moments(some, self._none(some))
-        self._describe(each.without(own) for each, own in zip(gathered, taken_out, strict=True))
+        self._describe(each.without(own) for each, own in zip(statistics, taken_out, strict=True))
 
     def learn_around(self, features: Features, means: list[Tensor]) -> None:
         """Learn from tiles at known places, of which each has means of its own, for each level

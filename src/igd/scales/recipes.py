@@ -33,6 +33,7 @@ class AutoEncoderSettings:
     start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
     anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
     smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
+    maps = ()  # it reads none of a backbone by its number
 
     @property
     def smallest_side(self) -> int:
@@ -280,12 +281,10 @@ _FROZEN_LARGE = (
 )
 # Of tiles, `grain` has the detail, and features of a quarter of a tile's side would take as much
 # memory as all others.
-TILED_POSITION = PositionSettings(
-    levels=(
-        Level("early", EARLY, pooled=True, cell=1, map_weight=2.0),
-        Level("fine", FINE, map_weight=2.0),
-        Level("late", LATE, map_weight=0.5),
-    )
+TILED_LEVELS = (
+    Level("early", EARLY, pooled=True, cell=1, map_weight=2.0),
+    Level("fine", FINE, map_weight=2.0),
+    Level("late", LATE, map_weight=0.5),
 )
 _BOTH = ("global", "local")
 

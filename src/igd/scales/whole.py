@@ -33,9 +33,9 @@ class WholeScale(FeatureScale):
         self.settings = settings
 
     def learn(self, features: Features, rng: torch.Generator) -> None:  # noqa: ARG002
-        self._learn_vectors(self.gathered(features))
+        self._learn_vectors(self.statistics(features))
 
-    def gathered(self, features: Features) -> Tensor:
+    def statistics(self, features: Features) -> Tensor:
         """The vector of each image: (n, d)."""
         return torch.cat([self.vectors(some) for some in features.batches(AT_ONCE)]).double()
 
@@ -43,10 +43,10 @@ class WholeScale(FeatureScale):
         self,
         features: Features,
         held_out: Tensor,
-        gathered: Tensor,
+        statistics: Tensor,
         rng: torch.Generator,  # noqa: ARG002
     ) -> None:
-        self._learn_vectors(gathered[features.others(held_out)])
+        self._learn_vectors(statistics[features.others(held_out)])
 
     def _learn_vectors(self, vectors: Tensor) -> None:
         mean = vectors.mean(dim=0)
@@ -60,7 +60,7 @@ class WholeScale(FeatureScale):
         variance = shrunk.diagonal().diag()
         shrinkage = self.settings.shrinkage
         former = (shrunk - shrinkage * variance) / (1 - shrinkage) * max(count - 1, 1)
-        vectors, total = self.gathered(features), count + features.images
+        vectors, total = self.statistics(features), count + features.images
         mean = vectors.mean(dim=0)
         shift = mean - self.mean.double()
         scatter = former + (vectors - mean).T @ (vectors - mean)

@@ -37,15 +37,15 @@ def learn(scales: Sequence[FeatureScale], features: Features, seed: int) -> None
 
 
 def leaving_out(scales: Sequence[FeatureScale], features: Features) -> Teach:
-    """How scales like these learn from all images but some, what all folds have in common gathered
-    once.
+    """How scales like these learn from all images but some; statistics of all images are taken
+    once for all folds.
     """
-    gathered = [scale.gathered(features) for scale in scales]
+    statistics = [scale.statistics(features) for scale in scales]
 
     def teach(
         scales: Sequence[FeatureScale], features: Features, held_out: Tensor, seed: int
     ) -> None:
-        for scale, own in zip(scales, gathered, strict=True):
+        for scale, own in zip(scales, statistics, strict=True):
             scale.learn_without(features, held_out, own, generator(seed, scale.settings.name))
 
     return teach

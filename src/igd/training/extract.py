@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from igd import cpu
 from igd.backbones.features import Features, FrozenBackbone
 from igd.data.row_buffer import RowBuffer
 from igd.data.store import Pixels
@@ -47,8 +46,6 @@ def extract_features(
         return {}
     extraction = Extraction(backbone, pixels, controls)
     extraction.run(_passes(scales, len(backbone.blocks)))
-    backbone.graph.session.close()
-    cpu.return_freed_memory()
     return {name: buffer.all for name, buffer in extraction.rows.items()}
 
 

@@ -61,6 +61,8 @@ def fit(
     scales = fresh_scales(plan, material.channels, backbone)
     model = Model(backbone, scales, RegionMask.of(plan.geometry))
     features = extract_features(backbone, scales, training, controls)
+    if backbone:
+        backbone.close()  # what follows needs its memory
     learner = Learner(plan, parameters, model, material, features, controls)
     if plan.tiling:
         learner.choose_descriptors()

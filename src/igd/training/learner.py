@@ -71,8 +71,8 @@ class Learner:
         own = asked == "own"
         if asked is None:
             places = images.subset(self.material.split.training).places
-            fine = features_of_images(self.features).maps[FINE]
-            own = by_position and position_matters(places, fine)
+            maps = features_of_images(self.features).maps
+            own = by_position and position_matters(places, maps[FINE])
             shared = "all tiles share one descriptor"
             told = "each place has a descriptor of its own" if own else shared
             self.controls.progress.say(

@@ -29,7 +29,7 @@ from igd.scales.recipes import (
     PRETRAININGS,
     SHALLOW,
     SMALL_SIDE,
-    TILED_POSITION,
+    TILED_LEVELS,
     AutoEncoderSettings,
     EmbeddingSettings,
     PositionSettings,
@@ -225,7 +225,7 @@ def choose_scales(parameters: Parameters, recipe: Recipe, side: int) -> list[Sca
     settings = [_override(each, parameters) for each in available if each.name in wanted]
     if parameters.tile:
         settings = [
-            TILED_POSITION
+            replace(each, levels=TILED_LEVELS)
             if isinstance(each, PositionSettings) and set(SHALLOW) <= set(each.maps)
             else each
             for each in settings
@@ -299,12 +299,9 @@ def make_backbone(
         for each in plan.settings
     )
     patches = any(isinstance(each, AutoEncoderSettings) and each.patch for each in plan.settings)
-    read = [
-        number
-        for each in plan.settings
-        if not isinstance(each, AutoEncoderSettings)
-        for number in (*each.maps, *(FINE if patches else ()))
-    ]
+    read = [number for each in plan.settings for number in each.maps]
+    if read and patches:
+        read += FINE
     kind = backbone.kind
     blocks = kind.levels[: max(read) + 1] if read else kind.fine_blocks if patches else ()
     shown = input_shape(shape, backbone, plan.tiling is not None)
