@@ -68,6 +68,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "latent 16": {"latent_size": 16},
     "width 32": {"width": 32},
     "no interpolation": {"interpolation": False},
+    "paper": {"recipe": "paper"},
+    "paper, width 16": {"recipe": "paper", "width": 16},
 }
 
 
@@ -84,8 +86,10 @@ class Held:
         return round(float(roc_auc_score(self.anomalous, values[SCALING:])), 4)
 
 
-def divided(arrays: Any, number: int, split: str, seed: int) -> Held:
-    """The images of a run on held-out training images, or on the test split."""
+def divided(arrays: Any, number: int, split: str, seed: int, share: float = 1.0) -> Held:
+    """The images of a run on held-out training images, or on the test split; of those to learn
+    from, a share.
+    """
     training, labels = as_pixels(arrays["x_train"]), arrays["y_train"].ravel()
     rng = generator(seed, "hold out", number)
     normal, others = (
@@ -93,20 +97,23 @@ def divided(arrays: Any, number: int, split: str, seed: int) -> Held:
     )
     normal = normal[torch.randperm(len(normal), generator=rng)]
     scaling, held_out, learnt = normal.split([SCALING, NORMAL, len(normal) - SCALING - NORMAL])
+    if split == "test":
+        learnt = normal[SCALING:]
+    learnt = learnt[: round(share * len(learnt))]
     if split == "train":
         others = others[torch.randperm(len(others), generator=rng)[:OTHERS]]
         return Held(training[learnt], training[scaling], training[held_out], training[others])
     test, anomalous = as_pixels(arrays["x_test"]), arrays["y_test"].ravel() != number
-    return Held(training[normal[SCALING:]], training[scaling], test[~anomalous], test[anomalous])
+    return Held(training[learnt], training[scaling], test[~anomalous], test[anomalous])
 
 
 def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, Objective]:
-    """Settings and objective of `fast` from scratch on small images, with a variant's changes; the
-    steps are as many as see the images that `steps` of 64 see.
+    """Settings and objective of `fast` from scratch on small images, or of the recipe that a
+    variant names, with its changes; the steps are as many as see the images that `steps` of 64 see.
     """
-    settings, objective = RECIPES["fast"].small[0], OBJECTIVES["igd"]
-    assert isinstance(settings, AutoEncoderSettings)
     told = {"batch_size": BATCH, "seed": seed, **VARIANTS[variant]}
+    settings, objective = RECIPES[told.pop("recipe", "fast")].small[0], OBJECTIVES["igd"]
+    assert isinstance(settings, AutoEncoderSettings)
     told["steps"] = steps * BATCH // told["batch_size"]
     of_training, of_settings, of_objective = (
         {field.name: told[field.name] for field in fields(each) if field.name in told}
@@ -141,6 +148,7 @@ def run(
             "cpu_seconds": round(seconds, 1),
             "mean l_h": round(float(losses[0]), 4) if state.step else None,
             "mean l_r": round(float(losses[1]), 4) if state.step else None,
+            "sigma^2": round(float(state.descriptor.variance), 5) if state.descriptor else None,
         }
         curve.append({**told, **figures(scale, samples, held)})
         scoring = time.process_time() - started - seconds
@@ -197,6 +205,7 @@ def main() -> None:
     parser.add_argument("--split", choices=("train", "test"), default="train")
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--steps", type=int, default=250, help="of 64 images")
+    parser.add_argument("--share", type=float, default=1.0, help="of the images to learn from")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kept", type=Path, required=True, help="folder of runs that are done")
     parser.add_argument("--out", type=Path)
@@ -206,12 +215,15 @@ def main() -> None:
     options.kept.mkdir(parents=True, exist_ok=True)
     for variant, number in TerminalProgress().track(asked, len(asked), "training"):
         name = f"{options.data.stem}-{options.split}-{variant}-{number}-{options.steps}"
+        if options.share < 1:
+            name += f"-{options.share:g}"
         file = options.kept / f"{name.replace(' ', '-')}-{options.seed}.json"
         if not file.exists():
-            held = divided(arrays, number, options.split, options.seed)
+            held = divided(arrays, number, options.split, options.seed, options.share)
             points = POINTS if options.split == "train" else ()
             curve = run(held, *changed(variant, options.steps, options.seed), points)
-            told = {"variant": variant, "class": number, "of_steps": options.steps, "curve": curve}
+            told = {"variant": variant, "class": number, "of_steps": options.steps}
+            told |= {"share": options.share, "curve": curve}
             write_text(file, json.dumps(told))
     every = sorted(options.kept.glob(f"{options.data.stem}-{options.split}-*-{options.seed}.json"))
     kept = [json.loads(file.read_text()) for file in every]
@@ -229,14 +241,15 @@ def main() -> None:
 
 def commands(kept: list[dict[str, Any]], options: argparse.Namespace) -> list[str]:
     """What makes the runs that are kept, one command a variant and length."""
-    classes: dict[tuple[str, int], list[int]] = {}
+    classes: dict[tuple[str, int, float], list[int]] = {}
     for each in kept:
-        classes.setdefault((each["variant"], each["of_steps"]), []).append(each["class"])
+        key = (each["variant"], each["of_steps"], each.get("share", 1.0))
+        classes.setdefault(key, []).append(each["class"])
     return [
         f"python benchmarks/from_scratch.py --data {options.data.name} --split {options.split} "
         f"--classes {' '.join(map(str, sorted(numbers)))} --variants {variant!r} --steps {steps} "
-        f"--seed {options.seed}"
-        for (variant, steps), numbers in classes.items()
+        f"--seed {options.seed}{f' --share {share:g}' if share < 1 else ''}"
+        for (variant, steps, share), numbers in classes.items()
     ]
 
 
