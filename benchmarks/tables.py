@@ -28,7 +28,7 @@ from igd.benchmark.curves import charts_of
 from igd.benchmark.field_tables import figures_of
 from igd.benchmark.paper import published
 from igd.benchmark.result_tables import markdown
-from igd.benchmark.run_store import KIND, records_of
+from igd.benchmark.run_store import KIND, Record, records_of
 from igd.benchmark.series import Series, half_is_stale, series_of
 from igd.evaluation.svg import standalone
 from igd.scales.recipes import FORMER_NAMES
@@ -111,9 +111,10 @@ def figures(name: str, result: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 def peer_tables(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     """Peers beside ours: every set, each peer's distance from ours, then each peer alone."""
-    both = [*records_of(ours), *records_of(theirs)]
+    of_peers = [by_anomalib(record) for record in records_of(theirs)]
+    both = [*records_of(ours), *of_peers]
     every, *_ = tables_of(both)
-    _, *alone = tables_of(records_of(theirs))
+    _, *alone = tables_of(of_peers)
     own, *peers = series_of(both, "field")
     rows = [peer_row(own, each) for each in peers]
     names = ("peer", "sets", "ours", "theirs", "ours - theirs", "lowest", "2 points behind on")
@@ -122,6 +123,15 @@ def peer_tables(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
         f"{markdown([replace(every, title='field: anomalib beside ours, image AUROC')])}\n"
         f"{table((*names, *costs), rows)}\n{PEER_NOTES}\n{markdown(alone)}"
     )
+
+
+def by_anomalib(record: Record) -> Record:
+    """What made a peer's run is anomalib; igd read the images and measured, in one version or the
+    next.
+    """
+    assert record.result
+    version = record.result["method"]["anomalib"]
+    return replace(record, run=replace(record.run, made_by=f"anomalib {version}"))
 
 
 def peer_row(own: Series, peer: Series) -> list[str]:
