@@ -11,6 +11,7 @@ images, of which they are then the stated share, and they are tested no more.
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,12 +99,15 @@ def measured(features: SetFeatures, foreign: Tensor, seed: int) -> dict[str, dic
 def main() -> None:
     parser = data_arguments(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    names = [each.name for each in CONDITIONS]
+    parser.add_argument("--conditions", nargs="+", choices=names, default=names)
     options = parser.parse_args()
+    asked = [each for each in CONDITIONS if each.name in options.conditions]
     paths = find_sets(options.data, options.only)
     runs: list[dict[str, Any]] = []
     for path in TerminalProgress().track(paths, len(paths), "measuring hardship"):
         features = features_of(path, options.kept)
-        for condition in CONDITIONS:
+        for condition in asked:
             for seed in options.seeds:
                 file = kept_run(options.kept, path.name, "hardship", seed, condition)
                 if not file.exists():
@@ -118,11 +122,12 @@ def main() -> None:
     told: dict[str, Any] = {
         "what": f"Few and contaminated images: the default on {len(paths)} data sets",
         "command": "python benchmarks/hardship.py --data DIR ... --seeds "
-        + " ".join(map(str, options.seeds)),
+        + " ".join(map(str, options.seeds))
+        + (f" --conditions {shlex.join(options.conditions)}" if len(asked) < len(names) else ""),
         **conditions("fast", options.seeds[0]),
         "hardships": [
             {"condition": condition.name, "variant": variant, **mean_of(chosen)}
-            for condition in CONDITIONS
+            for condition in asked
             for variant in ("as it is", "odd left out")
             for chosen in (_figures(runs, condition.name, variant),)
         ],
