@@ -106,7 +106,7 @@ def ablation_table(result: dict[str, Any]) -> str:
 def time_to_quality_table(result: dict[str, Any]) -> str:
     """AUROC as training goes on, the mean over classes; of the test split, each class."""
     points = [
-        {**{key: run[key] for key in ("variant", "class", "of_steps")}, **point}
+        {"variant": _variant(run), **{key: run[key] for key in ("class", "of_steps")}, **point}
         for run in result["time_to_quality"]
         for point in run["curve"]
     ]
@@ -122,18 +122,25 @@ def time_to_quality_table(result: dict[str, Any]) -> str:
             ", ".join(str(point["class"]) for point in group),
             group[0]["steps"],
             _mean(group, "cpu_seconds", 0),
-            *(_mean(group, key) for key in ("mean l_h", "mean l_r", *shown)),
+            *(_mean(group, key) for key in ("mean l_h", "mean l_r")),
+            _mean(group, "sigma^2", 4),
+            *(_mean(group, key) for key in shown),
         )
         for (variant, of_steps, _), group in groups.items()
     ]
     names = [key.replace("share", "l_h's share") for key in shown]
-    losses = ("l_h while learning", "l_r while learning")
+    losses = ("l_h while learning", "l_r while learning", "sigma^2")
     head = ("variant", "of steps", "classes", "after", "CPU s", *losses, *names)
     whole = table(head, rows)
     if result["split"] != "test":
         return whole
     each = [(point["class"], *(_mean([point], key) for key in shown)) for point in points]
     return f"{whole}\n{table(('class', *names), each)}"
+
+
+def _variant(run: dict[str, Any]) -> str:
+    share = run.get("share", 1.0)
+    return f"{run['variant']}, {share:.0%} of the images" if share < 1 else str(run["variant"])
 
 
 def _mean(points: list[dict[str, Any]], key: str, digits: int = 3) -> str:
