@@ -49,10 +49,11 @@ The default above 64 pixels has changed since: *field* below is today's (`positi
 contaminated MVTec sets, are of the scale `pixel`, the default before 0.2. IGD in feature space with
 all six objectives (*feature-space.json*) was measured before long images kept their proportions,
 cross-fitting took ten folds and there was a shallow level; tiles, exported models, serving and
-engines, before the last of these. So has the default up to 64 pixels: *Gaussian of embeddings* below is today's. What is called *igd,
-fast, imagenet* on MNIST, Fashion MNIST and CIFAR-10 was the default then, and its commands want
-`--scales global` today. What is called *fast, scratch* there was trained in 500 steps of 64 images,
-with l_h and l_r weighted equally; today it is 1,000 steps of 16, with a quarter for l_h.
+engines, before the last of these. So has the default up to 64 pixels: *Gaussian of embeddings*
+below is today's. What is called *igd, fast, imagenet* on MNIST, Fashion MNIST and CIFAR-10 was the
+default then, and its commands want `--scales global` today. What is called *fast, scratch* there was
+trained in 500 steps of 64 images, with l_h and l_r weighted equally; today it is 1,000 steps of 16,
+with a quarter for l_h.
 """
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
