@@ -134,8 +134,8 @@ class FrozenBackbone:
         return self.backbone.kind.vector_blocks if self.vector else ()
 
     def close(self) -> None:
-        """Give back the memory it works in, until it is used again. For whoever has it alone: it
-        opens again in one thread.
+        """Give back the memory it works in, until it is used again. For whoever has it alone: two
+        threads must not open it again at once.
         """
         self.graph.session.close()
         cpu.return_freed_memory()
