@@ -33,6 +33,7 @@ from set_features import SetFeatures, data_arguments, features_of, find_sets
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
+from igd.benchmark.differences import interval
 from igd.files import write_text
 from igd.method.balance import Limit, share_latent
 from igd.method.gaussian import GaussianDescriptor, LatentMoments, anomaly
@@ -255,13 +256,6 @@ def together(default: dict[str, Tensor], *others: tuple[Tensor, Tensor]) -> Tens
     return RULES[THE_DEFAULT.rule](torch.stack(scaled))
 
 
-def interval(differences: list[float], seed: int = 0) -> list[float]:
-    """The bootstrap's 95 % interval of a mean over data sets."""
-    rng, values = np.random.default_rng(seed), np.asarray(differences)
-    means = values[rng.integers(len(values), size=(10_000, len(values)))].mean(axis=1)
-    return [round(float(each), 4) for each in np.percentile(means, [2.5, 97.5])]
-
-
 def main() -> None:
     parser = data_arguments(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -344,7 +338,7 @@ def difference(one: dict[str, float], other: dict[str, float]) -> dict[str, Any]
     differences = [one[name] - other[name] for name in one if name in other]
     return {
         "mean": round(float(np.mean(differences)), 4),
-        "interval": interval(differences),
+        "interval": [round(each, 4) for each in interval([[each] for each in differences])],
         "sets_better": sum(each > 0 for each in differences),
         "sets": len(differences),
     }

@@ -13,6 +13,7 @@ series          runs that belong together, and their mean over seeds
 paper           every published figure, typed, in paper.json
 result_tables   a table, and how it is printed: Markdown, LaTeX, CSV, HTML
 comparison      our tables, with the paper's figures beside them
+differences     what each term of the objective adds, with intervals
 field_tables    many data sets: per-set figures, worst set, regret, misses
 curves          figure 1 of the paper, from our runs
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from statistics import mean
 
 from igd.benchmark.benchmark_data import DATA, BenchmarkData
+from igd.benchmark.differences import differences_table
 from igd.benchmark.field_tables import field_tables
 from igd.benchmark.paper import MEAN, Figure, published
 from igd.benchmark.result_tables import Cell, ResultTable, bold_row
@@ -47,6 +48,7 @@ def tables_of(records: Iterable[Record]) -> list[ResultTable]:
             _robustness_table(data, "small training sets", SMALL, series),
             _robustness_table(data, "contaminated training sets", CONTAMINATED, series),
             _robustness_table(data, "ablation", ABLATION, series),
+            differences_table(data, ABLATION.protocols, series),
         ]
     return [table for table in tables if table is not None]
 
