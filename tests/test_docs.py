@@ -19,7 +19,7 @@ from conftest import spotted, stripes, write_images
 
 from igd.cli import COMMANDS, _parser, main
 from igd.deploy.server import lifecycle
-from igd.pretraining import contrastive, distillation
+from igd.pretraining import contrastive, distillation, rotation
 from igd.scales import recipes
 from igd.training import plan
 
@@ -89,6 +89,7 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(plan, "LARGE_SIDE", 96)
     monkeypatch.setattr(distillation, "FAST", replace(distillation.FAST, steps=2, batch_size=4))
     monkeypatch.setattr(contrastive, "FAST", replace(contrastive.FAST, steps=2, batch_size=4))
+    monkeypatch.setattr(rotation, "FAST", replace(rotation.FAST, steps=2, batch_size=4))
     listen = lifecycle.listen
     monkeypatch.setattr(lifecycle, "listen", lambda host, port: listen(host, 0))
     monkeypatch.setattr(lifecycle.DrainingServer, "main_loop", until_loaded)

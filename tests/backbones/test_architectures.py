@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from igd.backbones.architectures import KINDS, Backbone, View, find_kind, prepared
+from igd.backbones.architectures import KINDS, Backbone, View, find_kind, prepared, rotations
 from igd.errors import UserError
 from igd.method.resnet import ResNet18, measure_statistics
 
@@ -90,3 +90,14 @@ def test_an_unknown_backbone_is_answered_with_those_there_are() -> None:
         UserError, match=r"no backbone is called 'vgg'; there are efficientnet_lite0, .*resnet18"
     ):
         find_kind("vgg")
+
+
+def test_rotations_are_quarter_turns() -> None:
+    image = torch.rand(3, 3, 6, 8)
+    quarter, half, three_quarters = rotations(image)
+    # Anticlockwise: the right edge comes to the top.
+    torch.testing.assert_close(quarter, image.flip(3).transpose(2, 3))
+    assert torch.equal(half, image.flip(2).flip(3))
+    assert torch.equal(rotations(quarter)[2], image)
+    assert torch.equal(rotations(quarter)[0], half)
+    assert torch.equal(rotations(three_quarters)[0], image)

@@ -23,7 +23,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_images(tmp_path_factory.mktemp("parts"), stripes(8))
 
 
-@pytest.mark.parametrize("way", ["distill", "contrastive"])
+@pytest.mark.parametrize("way", ["distill", "contrastive", "rotation"])
 def test_from_a_folder_to_a_prediction(
     way: str, parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,7 +87,7 @@ def test_patches_are_what_the_encoder_learns_from(
     assert (header["provenance"]["rotated"], header["provenance"]["seed"]) == (True, 5)
 
 
-@pytest.mark.parametrize("way", ["distill", "contrastive"])
+@pytest.mark.parametrize("way", ["distill", "contrastive", "rotation"])
 def test_stopped_and_resumed(
     way: str,
     parts: Path,
@@ -119,7 +119,7 @@ def test_stopped_and_resumed(
     assert main([*pretrain, "--resume", "--seed", "1"]) == 2
     assert "other settings (seed was 0)" in capsys.readouterr().err
     # The steps that are left, and the teacher's pass.
-    asked = iter([False] * {"distill": 3, "contrastive": 1}[way])
+    asked = iter([False] * {"distill": 3, "contrastive": 1, "rotation": 1}[way])
     with monkeypatch.context() as patched:
         patched.setattr("igd.cli.pretrain_command.interruptible", impatient)
         assert main([*pretrain, "--resume"]) == 0
@@ -223,7 +223,8 @@ def test_train_refuses_what_is_no_encoder(
     assert main([*train, str(model)]) == 2
     assert capsys.readouterr().err == f"igd: error: {model}: is an igd model, not an igd encoder\n"
     assert main([*train, str(tmp_path / "none.igd")]) == 2
-    assert "neither scratch, imagenet, distill, contrastive nor a file" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "neither scratch, imagenet, distill, contrastive, rotation nor a file" in said
     assert not (tmp_path / "other.igd").exists()
 
 

@@ -12,7 +12,6 @@ from igd.pretraining.augmentation import (
     random_crop,
     random_grey,
     random_view,
-    rotations,
 )
 
 ALL = [random_view, random_crop, random_colour, random_grey]
@@ -87,13 +86,3 @@ def test_grey_images_stay_grey() -> None:
     image = torch.rand(50, 1, 8, 8).expand(-1, 3, -1, -1)
     view = random_view(image, rng())
     torch.testing.assert_close(view[:, 0], view[:, 2], rtol=0, atol=1e-5)
-
-
-def test_rotations_are_quarter_turns(image: Tensor) -> None:
-    quarter, half, three_quarters = rotations(image)
-    # Anticlockwise: the right edge comes to the top.
-    torch.testing.assert_close(quarter, image.flip(3).transpose(2, 3))
-    assert torch.equal(half, image.flip(2).flip(3))
-    assert torch.equal(rotations(quarter)[2], image)
-    assert torch.equal(rotations(quarter)[0], half)
-    assert torch.equal(rotations(three_quarters)[0], image)

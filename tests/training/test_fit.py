@@ -17,6 +17,7 @@ from igd.data.sources import as_source
 from igd.errors import Interrupted, UserError
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
+from igd.pretraining.rotation import Rotation
 from igd.progress import Progress
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
@@ -162,10 +163,11 @@ def test_saved_and_loaded_predicts_the_same(detector: IGD, tmp_path: Path) -> No
         np.testing.assert_array_equal(one.map, other.map)
 
 
-@pytest.mark.parametrize("way", ["distill", "contrastive"])
+@pytest.mark.parametrize("way", ["distill", "contrastive", "rotation"])
 def test_an_encoder_is_made_on_the_way(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("igd.pretraining.distillation.FAST", Distillation(steps=1, batch_size=2))
     monkeypatch.setattr("igd.pretraining.contrastive.FAST", Contrast(steps=1, batch_size=2))
+    monkeypatch.setattr("igd.pretraining.rotation.FAST", Rotation(steps=1, batch_size=2))
     detector = IGD(pretrain=way, scales=("global",), steps=1, width=2).fit(stripes(8))
     assert detector.provenance_["backbone"] == "resnet18_small"
     assert np.isfinite(detector.score_samples(stripes(2, seed=8))).all()

@@ -107,6 +107,7 @@ KINDS = {
 }
 DEFAULT = "efficientnet_lite0"
 QUARTERS = 4  # of a map, each with a mean of its own
+TURNS = 4  # quarter turns of an image, itself among them
 
 
 def find_kind(name: str) -> Kind:
@@ -136,6 +137,8 @@ class Backbone:
     # SHA-256 of the parameters: of two backbones with the same one, the features are the same.
     identity: str
     attribution: Attribution | None = None  # None: of one's own, or of a file that nobody published
+    # Its vector is of the image in all four turns: it learnt to tell them.
+    turned: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -148,7 +151,8 @@ class Backbone:
     @property
     def features(self) -> int:
         """Length of the whole vector."""
-        return self.kind.pooled + QUARTERS * sum(
+        turns = TURNS if self.turned else 1
+        return turns * self.kind.pooled + QUARTERS * sum(
             self.channels[block] for block in self.kind.vector_blocks
         )
 
@@ -173,6 +177,11 @@ class View(nn.Module):
         maps = network.maps(image)
         chosen = [maps[block] for block in self.blocks]
         return [*chosen, network.pool(maps[-1])] if self.vector else chosen
+
+
+def rotations(image: Tensor) -> list[Tensor]:
+    """The images turned by 90, 180 and 270 degrees."""
+    return [torch.rot90(image, turns, (2, 3)) for turns in range(1, TURNS)]
 
 
 def prepared(pixels: Tensor, kind: Kind, shape: tuple[int, int]) -> Tensor:

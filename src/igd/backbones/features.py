@@ -5,7 +5,7 @@ in a file.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from igd import cpu
-from igd.backbones.architectures import Backbone, View, prepared
+from igd.backbones.architectures import Backbone, View, prepared, rotations
 from igd.backbones.feature_cache import FeatureCache
 from igd.backbones.graph import FrozenGraph
 
@@ -99,21 +99,24 @@ class FrozenBackbone:
 
     def traced(self, pixels: Tensor) -> Features:
         """The same in PyTorch and in one piece: what export traces."""
-        outputs = self.view(prepared(pixels, self.backbone.kind, self.shape))
-        return self._features(self._pooled(outputs), colour=pixels.shape[1] == 3)
+        outputs = self._seen(self.view, prepared(pixels, self.backbone.kind, self.shape))
+        return self._features(outputs, colour=pixels.shape[1] == 3)
 
     def _outputs(self, pixels: Tensor) -> list[Tensor]:
         batch = max(1, PIXELS_AT_ONCE // math.prod(self.shape))
         batches = [
-            self._pooled(self.graph(prepared(part, self.backbone.kind, self.shape)))
+            self._seen(self.graph, prepared(part, self.backbone.kind, self.shape))
             for part in pixels.split(batch)
         ]
         return [torch.cat(part) for part in zip(*batches, strict=True)]
 
-    def _pooled(self, outputs: list[Tensor]) -> list[Tensor]:
-        """The maps asked for, the quarters of those that the vector is made of, and its last
-        part.
+    def _seen(self, network: Callable[[Tensor], list[Tensor]], image: Tensor) -> list[Tensor]:
+        """The maps asked for, the quarters of those that the vector is made of, and its last part,
+        in all turns where it knows them.
         """
+        outputs = network(image)
+        if self._turned:
+            outputs = [*outputs, *(network(each)[-1] for each in rotations(image))]
         shown = dict(zip(self.shown, outputs, strict=False))
         quarters = [
             F.adaptive_avg_pool2d(shown[block], 2).flatten(1) for block in self._vector_blocks
@@ -125,13 +128,17 @@ class FrozenBackbone:
             outputs[: len(self.blocks)],
             [F.normalize(part, dim=1) for part in outputs[len(self.blocks) :]],
         )
-        if len(parts) > 1:
+        if self._vector_blocks:
             parts[-1] = parts[-1] * (TRUST if colour else 1 / TRUST)
         return Features(maps, torch.cat(parts, dim=1) if parts else None, self.fine)
 
     @property
     def _vector_blocks(self) -> tuple[int, ...]:
         return self.backbone.kind.vector_blocks if self.vector else ()
+
+    @property
+    def _turned(self) -> bool:
+        return self.vector and self.backbone.turned
 
     def close(self) -> None:
         """Give back the memory it works in, until it is used again. For whoever has it alone: two
@@ -162,6 +169,7 @@ class FrozenBackbone:
             "shape": list(self.shape),
             "blocks": list(self.blocks),
             "vector": self.vector,
+            **({"turned": True} if self._turned else {}),
         }
 
 

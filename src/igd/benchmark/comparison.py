@@ -18,7 +18,12 @@ from igd.benchmark.series import Series, classes_of, half_is_stale, series_of
 from igd.benchmark.suites import ABLATION, CONTAMINATED, FULL, SMALL, STANDARD, Variant, paper_name
 
 # Our names for the paper's:
-PAPER_PRETRAIN = {"contrastive": "ssl", "distill": "imagenet", "distillation": "imagenet"}
+PAPER_PRETRAIN = {
+    "contrastive": "ssl",
+    "rotation": "ssl",
+    "distill": "imagenet",
+    "distillation": "imagenet",
+}
 FROZEN = (
     "closed forms of frozen features: of positions a relative of PaDiM (Defard et al., 2021), of "
     "embeddings as Rippel et al. (2021), a bank as PatchCore (Roth et al., 2022)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from igd.backbones.architectures import Backbone
     from igd.data.store import Pixels
     from igd.files.checkpoint_file import Checkpoint
+    from igd.pretraining.contrastive import Contrast, Contrasted
+    from igd.pretraining.rotation import Rotated, Rotation
 
 
 def add(commands: Any) -> None:
@@ -60,6 +62,14 @@ def add(commands: Any) -> None:
         "--rotated", action="store_true", help="take turned images as further negatives"
     )
     _add_common(contrast)
+    rotation = add_command(
+        ways,
+        "rotation",
+        run_rotation,
+        "learn to tell how an image is turned, where normal ones are upright",
+        "igd pretrain rotation parts/good -o encoder.igd",
+    )
+    _add_common(rotation)
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
@@ -96,6 +106,11 @@ def run_distill(options: argparse.Namespace) -> int:
 def run_contrastive(options: argparse.Namespace) -> int:
     with _output(options) as checkpoint:
         return _contrastive(options, checkpoint)
+
+
+def run_rotation(options: argparse.Namespace) -> int:
+    with _output(options) as checkpoint:
+        return _rotation(options, checkpoint)
 
 
 @contextmanager
@@ -141,14 +156,31 @@ def _distill(options: argparse.Namespace, checkpoint: Path) -> int:
 def _contrastive(options: argparse.Namespace, checkpoint: Path) -> int:
     from igd.pretraining.contrastive import FAST, Contrast, contrast
 
-    started = time.time()
-    pixels = _pixels(options)
     settings = _replaced(FAST if options.recipe == "fast" else Contrast(), options)
     settings = replace(settings, rotated=options.rotated)
-    told = {"way": "contrastive", **asdict(settings)}
+    return _from_images_alone("contrastive", contrast, settings, options, checkpoint)
+
+
+def _rotation(options: argparse.Namespace, checkpoint: Path) -> int:
+    from igd.pretraining.rotation import FAST, Rotation, learn_rotation
+
+    settings = _replaced(FAST if options.recipe == "fast" else Rotation(), options)
+    return _from_images_alone("rotation", learn_rotation, settings, options, checkpoint)
+
+
+def _from_images_alone(
+    way: str,
+    learn: Callable[..., Contrasted | Rotated],
+    settings: Contrast | Rotation,
+    options: argparse.Namespace,
+    checkpoint: Path,
+) -> int:
+    started = time.time()
+    pixels = _pixels(options)
+    told = {"way": way, **asdict(settings)}
     saved = _checkpoint(checkpoint, told, pixels, options)
     with interruptible() as stop:
-        made = contrast(pixels, settings, progress_of(options), stop, saved)
+        made = learn(pixels, settings, progress_of(options), stop, saved)
     last = made.losses[-max(1, len(made.losses) // 10) :].mean().item()
     told |= {
         "loss": round(last, 4),

@@ -25,6 +25,7 @@ class _BackboneHeader:
     vector: bool
     origin: str
     attribution: Attribution | None = None
+    turned: bool = False
 
 
 def backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
@@ -56,6 +57,10 @@ def read_backbone(
     if vector and backbone.identity != told.weights:
         raise ValueError("its backbone does not have the digest it is recorded with")
     known = replace(
-        backbone, origin=told.origin, identity=told.weights, attribution=told.attribution
+        backbone,
+        origin=told.origin,
+        identity=told.weights,
+        attribution=told.attribution,
+        turned=told.turned,
     )
     return FrozenBackbone(known, told.shape, blocks, vector)

@@ -63,11 +63,6 @@ def random_grey(image: Tensor, rng: torch.Generator, share: float = 0.2) -> Tens
     return torch.where(changed, _grey(image).expand_as(image), image)
 
 
-def rotations(image: Tensor) -> list[Tensor]:
-    """The images turned by 90, 180 and 270 degrees."""
-    return [torch.rot90(image, turns, (2, 3)) for turns in (1, 2, 3)]
-
-
 def _grey(image: Tensor) -> Tensor:
     return (image * torch.tensor(GREY).view(1, 3, 1, 1)).sum(dim=1, keepdim=True)
 

@@ -11,16 +11,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from igd.backbones.architectures import KINDS, Backbone
-from igd.data.store import Pixels, take
+from igd.backbones.architectures import Backbone, rotations
+from igd.data.store import Pixels
 from igd.files.checkpoint_file import Checkpoint
-from igd.pretraining.augmentation import random_view, rotations
-from igd.pretraining.encoder_training import fit_encoder
-from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.pretraining.augmentation import random_view
+from igd.pretraining.encoder_training import (
+    Watch,
+    as_input,
+    drawn_images,
+    fit_encoder,
+    shown_to,
+    start_encoder,
+)
+from igd.pretraining.encoders import frozen
 from igd.progress import Progress
 from igd.rng import generator
-
-MEASURED = 64  # images for the statistics of the normalisation layers
 
 
 @dataclass(frozen=True)
@@ -80,25 +85,21 @@ def contrast(
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
     saved: Checkpoint | None = None,
-    watch: Callable[[int, Backbone], None]
-    | None = None,  # sees the encoder after every step; must leave it as it was
+    watch: Watch | None = None,
 ) -> Contrasted:
     """Train an encoder on 8-bit images (n, c, h, w); its projection head is dropped
     afterwards.
     """
-    shape = (pixels.shape[-2], pixels.shape[-1])
-    first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
-    name, network = fresh_encoder(shape, settings.narrow, first, settings.seed, "contrast")
-    features = KINDS[name].pooled
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        head = nn.Sequential(
+    name, learner = start_encoder(
+        pixels,
+        settings.narrow,
+        settings.seed,
+        "contrast",
+        lambda features: nn.Sequential(
             nn.Linear(features, features), nn.ReLU(), nn.Linear(features, settings.projection)
-        )
-    mean, std = (
-        torch.tensor(values).view(1, 3, 1, 1) for values in (KINDS[name].mean, KINDS[name].std)
+        ),
     )
-    total, learner = settings.total_steps(len(pixels)), nn.Sequential(network, head)
+    total = settings.total_steps(len(pixels))
     optimizer = torch.optim.SGD(
         learner.parameters(),
         settings.learning_rate,
@@ -108,25 +109,21 @@ def contrast(
 
     def loss_of(step: int) -> Tensor:
         rng = generator(settings.seed, "contrast", step)
-        indices = torch.randperm(len(pixels), generator=rng)[: settings.batch_size]
-        image = take(pixels, indices).float().expand(-1, 3, -1, -1) / 255
+        image = drawn_images(pixels, settings.batch_size, rng)
         views = [random_view(image, rng), random_view(image, rng)]
         if settings.rotated:
             views += rotations(random_view(image, rng))
-        batch = ((torch.cat(views) - mean) / std).contiguous(memory_format=torch.channels_last)
+        batch = as_input(views, name)
         one, other, further = learner(batch).tensor_split((len(image), 2 * len(image)))
         return nt_xent(one, other, settings.temperature, further if len(further) else None)
 
-    def show(step: int) -> None:
-        if watch:
-            watch(step, Backbone(name, network, "unfinished", str(step)))
-
+    show = shown_to(watch, name, learner)
     losses = fit_encoder(
         learner, optimizer, loss_of, total, "learning by contrast", progress, stop, saved, show
     )
     return Contrasted(
         frozen(
-            name, network, f"learnt by contrast in {total} steps of {settings.batch_size} images"
+            name, learner[0], f"learnt by contrast in {total} steps of {settings.batch_size} images"
         ),
         losses,
     )

@@ -16,12 +16,11 @@ from igd.backbones.features import FrozenBackbone
 from igd.data.row_buffer import RowBuffer
 from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, stopped
-from igd.pretraining.encoder_training import fit_encoder
-from igd.pretraining.encoders import fresh_encoder, frozen
+from igd.pretraining.encoder_training import Watch, fit_encoder, shown_to, start_encoder
+from igd.pretraining.encoders import frozen
 from igd.progress import Progress
 from igd.rng import generator
 
-MEASURED = 64  # images for the statistics of the normalisation layers
 AT_ONCE = 64  # images the teacher encodes before progress is shown
 
 
@@ -78,8 +77,7 @@ def learn_vectors(
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
     saved: Checkpoint | None = None,
-    watch: Callable[[int, Backbone], None]
-    | None = None,  # sees the student after every step; must leave it as it was
+    watch: Watch | None = None,
 ) -> Distilled:
     """Train a student to give the vectors (n, features) that a teacher gave of these images.
 
@@ -88,17 +86,18 @@ def learn_vectors(
     learn these two would take the student a while.
     """
     shape = (pixels.shape[-2], pixels.shape[-1])
-    first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
-    name, network = fresh_encoder(shape, settings.narrow, first, settings.seed, "student")
-    head: nn.Module = nn.Identity()
-    middle, unit = torch.zeros(target.shape[1]), 1.0
-    if KINDS[name].pooled != target.shape[1]:
-        head = nn.utils.skip_init(nn.Linear, KINDS[name].pooled, target.shape[1])
-        for parameter in head.parameters():
-            nn.init.zeros_(parameter)
+    length = target.shape[1]
+    name, learner = start_encoder(
+        pixels,
+        settings.narrow,
+        settings.seed,
+        "student",
+        lambda features: nn.Identity() if features == length else _zero_layer(features, length),
+    )
+    middle, unit = torch.zeros(length), 1.0
+    if KINDS[name].pooled != length:
         middle = target.mean(dim=0)
         unit = float((target - middle).square().mean().sqrt().clamp(min=torch.finfo().tiny))
-    learner = nn.Sequential(network, head)
     optimizer = torch.optim.Adam(
         learner.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
     )
@@ -110,10 +109,7 @@ def learn_vectors(
         student = learner(prepared(take(pixels, indices), KINDS[name], shape))
         return F.mse_loss(student, (target[indices] - middle) / unit)
 
-    def show(step: int) -> None:
-        if watch:
-            watch(step, Backbone(name, network, "unfinished", str(step)))
-
+    show = shown_to(watch, name, learner)
     losses = fit_encoder(
         learner, optimizer, loss_of, settings.steps, "distilling", progress, stop, saved, show
     )
@@ -127,7 +123,14 @@ def learn_vectors(
             ]
         )
         agreement = F.cosine_similarity(middle + unit * student, target[shown]).mean().item()
-    return Distilled(frozen(name, network, origin), losses, agreement)
+    return Distilled(frozen(name, learner[0], origin), losses, agreement)
+
+
+def _zero_layer(features: int, length: int) -> nn.Linear:
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, features, length)
+    for parameter in layer.parameters():
+        nn.init.zeros_(parameter)
+    return layer
 
 
 def teacher_vectors(

@@ -1,5 +1,5 @@
-"""The training that distillation and contrast share: a loss a step, a rate that falls to 0, a
-checkpoint to go on from.
+"""The training that all ways to make an encoder share: a fresh one with a head, a loss a step, a
+rate that falls to 0, a checkpoint to go on from.
 """
 
 from __future__ import annotations
@@ -10,11 +10,56 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from igd.backbones.architectures import KINDS, Backbone
+from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
+from igd.pretraining.encoders import fresh_encoder
 from igd.progress import Progress
 
 PART = "encoder"  # of a checkpoint
 STEEPEST = 1.0  # largest norm of a step's gradient in the encoder; heads learn unhindered
+MEASURED = 64  # images for the statistics of the normalisation layers
+
+# Sees the encoder after every step; must leave it as it was.
+Watch = Callable[[int, Backbone], None]
+
+
+def start_encoder(
+    pixels: Pixels, narrow: bool, seed: int, purpose: str, head: Callable[[int], nn.Module]
+) -> tuple[str, nn.Sequential]:
+    """The name of a fresh encoder for these images, and what learns: the encoder, and behind it a
+    head for vectors of its length.
+    """
+    first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
+    shape = (pixels.shape[-2], pixels.shape[-1])
+    name, network = fresh_encoder(shape, narrow, first, seed, purpose)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return name, nn.Sequential(network, head(KINDS[name].pooled))
+
+
+def drawn_images(pixels: Pixels, count: int, rng: torch.Generator) -> Tensor:
+    """So many of the images, or all, in colour and in [0, 1]."""
+    indices = torch.randperm(len(pixels), generator=rng)[:count]
+    return take(pixels, indices).float().expand(-1, 3, -1, -1) / 255
+
+
+def as_input(views: list[Tensor], name: str) -> Tensor:
+    """Views (b, 3, h, w) in [0, 1], one after another, as an encoder of this name reads them."""
+    mean, std = (
+        torch.tensor(values).view(1, 3, 1, 1) for values in (KINDS[name].mean, KINDS[name].std)
+    )
+    return ((torch.cat(views) - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+def shown_to(watch: Watch | None, name: str, learner: nn.Sequential) -> Callable[[int], None]:
+    """What tells a watch each step, with the encoder as it then is."""
+
+    def show(step: int) -> None:
+        if watch:
+            watch(step, Backbone(name, learner[0], "unfinished", str(step)))
+
+    return show
 
 
 def fit_encoder(

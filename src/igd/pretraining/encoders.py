@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def save_encoder(path: Path, backbone: Backbone, provenance: dict[str, Any]) -> 
         "made_by": f"igd {__version__}",
         "backbone": backbone.name,
         "origin": backbone.origin,
+        "turned": backbone.turned,
         "provenance": provenance,
     }
     write_tensors(path, header, backbone.network.state_dict())
@@ -69,4 +71,6 @@ def load_encoder(path: Path) -> Backbone:
         raise UserError(f"{path}: damaged: no backbone is called {header.get('backbone')!r}")
     if not all(value.isfinite().all() for value in parameters.values()):
         raise UserError(f"{path}: damaged: it holds values that are not numbers")
-    return build_backbone(header["backbone"], parameters, f"{path.name} ({header.get('origin')})")
+    origin = f"{path.name} ({header.get('origin')})"
+    backbone = build_backbone(header["backbone"], parameters, origin)
+    return replace(backbone, turned=header.get("turned") is True)

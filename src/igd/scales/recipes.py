@@ -5,7 +5,7 @@ says.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from igd.errors import UserError
 from igd.method.objective import OBJECTIVES, Objective
@@ -168,9 +168,9 @@ class PixelSettings:
 FeatureSettings = PositionSettings | BankSettings | WholeSettings | EmbeddingSettings
 MAPLESS = ("whole", "embedding")  # scales that have no map
 ScaleSettings = AutoEncoderSettings | FeatureSettings | PixelSettings
-Pretraining = Literal["scratch", "imagenet", "distill", "contrastive"]
+Pretraining = Literal["scratch", "imagenet", "distill", "contrastive", "rotation"]
 Combination = Literal["calibrated", "sum"]
-PRETRAININGS: tuple[Pretraining, ...] = ("scratch", "imagenet", "distill", "contrastive")
+PRETRAININGS: tuple[Pretraining, ...] = get_args(Pretraining)
 FORMER_NAMES = {"pixel": "position"}  # of scales, in flags
 
 

@@ -15,10 +15,11 @@ from igd.data.store import Pixels
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
 from igd.errors import UserError
 from igd.method.objective import Objective
-from igd.pretraining import contrastive, distillation
+from igd.pretraining import contrastive, distillation, rotation
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
+from igd.pretraining.rotation import Rotation
 from igd.progress import Progress
 from igd.scales.recipes import (
     FINE,
@@ -100,7 +101,7 @@ class Origin:
 
     found: Backbone | None  # with ImageNet weights, or in a file
     # From what was found, or from nothing; None: as it was found.
-    learning: Distillation | Contrast | None
+    learning: Distillation | Contrast | Rotation | None
 
     @property
     def described(self) -> dict[str, Any]:
@@ -262,6 +263,8 @@ def choose_origin(parameters: Parameters, recipe: Recipe) -> Origin | None:
         return None
     if wanted == "contrastive":
         return Origin(None, replace(contrastive.FAST if fast else Contrast(), seed=parameters.seed))
+    if wanted == "rotation":
+        return Origin(None, replace(rotation.FAST if fast else Rotation(), seed=parameters.seed))
     if wanted in ("imagenet", "distill"):
         found = load_backbone(
             parameters.backbone, Path(parameters.weights) if parameters.weights else None
@@ -287,6 +290,8 @@ def make_backbone(
     found, learning, shape = plan.origin.found, plan.origin.learning, plan.geometry.shape
     if isinstance(learning, Contrast):
         backbone = contrastive.contrast(pixels, learning, *controls[:3]).encoder
+    elif isinstance(learning, Rotation):
+        backbone = rotation.learn_rotation(pixels, learning, *controls[:3]).encoder
     else:
         assert found is not None
         backbone = found

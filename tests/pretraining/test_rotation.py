@@ -1,0 +1,121 @@
+"""Learning turns: what an encoder makes of them, and that its vector holds all four."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from igd import IGD
+from igd.backbones.architectures import prepared, rotations
+from igd.backbones.features import FrozenBackbone
+from igd.deploy.export import export
+from igd.errors import Interrupted
+from igd.files.checkpoint_file import Checkpoint
+from igd.inference.runtime import Runtime
+from igd.pretraining.encoders import load_encoder, save_encoder
+from igd.pretraining.rotation import Rotated, Rotation, learn_rotation
+from igd.progress import Progress
+
+QUICK = Rotation(steps=30, batch_size=8, narrow=True)
+
+
+def upright(count: int = 24, side: int = 16, seed: int = 0) -> Tensor:
+    """Light above, dark below, with some noise: images that have an up."""
+    rng = torch.Generator().manual_seed(seed)
+    light = torch.linspace(220, 30, side)[None, None, :, None].expand(count, 1, side, side)
+    noise = 20 * torch.rand(count, 1, side, side, generator=rng)
+    return (light + noise).to(torch.uint8)
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Rotated:
+    return learn_rotation(upright(), QUICK, Progress())
+
+
+def test_it_learns_which_way_up_images_are(learnt: Rotated) -> None:
+    assert learnt.losses[:3].mean() > 0.5 * math.log(4)
+    assert learnt.losses[-5:].mean() < 0.2 * math.log(4)
+
+
+def test_nothing_is_learnt_from_images_without_an_up() -> None:
+    """Whoever guesses does no better than the logarithm of 4."""
+    grey = torch.full((24, 1, 16, 16), 128, dtype=torch.uint8)
+    assert learn_rotation(grey, QUICK, Progress()).losses[-5:].mean() > 0.9 * math.log(4)
+
+
+def test_the_vector_is_of_all_turns(learnt: Rotated) -> None:
+    """Each part of unit length; turning the image moves the parts round."""
+    look = FrozenBackbone(learnt.encoder, (16, 16), (), vector=True)
+    pixels = upright(3, seed=1)
+    vector = look(pixels).vector
+    assert vector is not None
+    assert vector.shape == (3, 4 * learnt.encoder.kind.pooled)
+    assert learnt.encoder.features == vector.shape[1]
+    parts = vector.unflatten(1, (4, -1))
+    torch.testing.assert_close(parts.norm(dim=2), torch.ones(3, 4))
+    turned = look(rotations(pixels)[0]).vector
+    assert turned is not None
+    torch.testing.assert_close(
+        turned.unflatten(1, (4, -1)), parts.roll(-1, dims=1), rtol=1e-3, atol=1e-4
+    )
+    alone = learnt.encoder.network(prepared(pixels, learnt.encoder.kind, (16, 16)))
+    torch.testing.assert_close(
+        torch.nn.functional.normalize(alone, dim=1), parts[:, 0], rtol=1e-3, atol=1e-4
+    )
+
+
+def test_other_encoders_look_at_images_as_they_are(learnt: Rotated) -> None:
+    plain = replace(learnt.encoder, turned=False)
+    one, other = (FrozenBackbone(each, (16, 16), (), True) for each in (plain, learnt.encoder))
+    assert plain.features == learnt.encoder.kind.pooled
+    assert one.described != other.described  # nor do they share cached features
+
+
+def test_a_file_remembers_the_turns(learnt: Rotated, tmp_path: Path) -> None:
+    save_encoder(tmp_path / "encoder.igd", learnt.encoder, {})
+    loaded = load_encoder(tmp_path / "encoder.igd")
+    assert loaded.turned
+    assert loaded.identity == learnt.encoder.identity
+
+
+def test_train_save_load_and_export_agree(learnt: Rotated, tmp_path: Path) -> None:
+    """And what is upside down is what stands out."""
+    save_encoder(tmp_path / "encoder.igd", learnt.encoder, {})
+    images = upright(40)[:, 0].numpy()
+    detector = IGD(pretrain=str(tmp_path / "encoder.igd")).fit(images)
+    fresh = upright(5, seed=2)
+    shown = torch.cat([fresh, rotations(fresh)[1]])[:, 0].numpy()
+    scores = -detector.score_samples(shown)
+    assert scores[5:].min() > scores[:5].max()
+    detector.save(tmp_path / "model.igd")
+    loaded = -IGD.load(tmp_path / "model.igd").score_samples(shown)
+    np.testing.assert_array_equal(loaded, scores)
+    export(detector, tmp_path / "model.onnx")  # refuses a model that strays
+    runtime = Runtime.load(tmp_path / "model.onnx", threads=1)
+    exported = [each.score for each in runtime.predict(shown)]
+    np.testing.assert_allclose(exported, scores, atol=1e-4)
+
+
+def test_the_same_seed_gives_the_same_encoder(learnt: Rotated) -> None:
+    again = learn_rotation(upright(), QUICK, Progress())
+    assert again.encoder.identity == learnt.encoder.identity
+    other = learn_rotation(upright(), replace(QUICK, seed=1), Progress())
+    assert other.encoder.identity != learnt.encoder.identity
+
+
+def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
+    settings = replace(QUICK, steps=4)
+    whole = learn_rotation(upright(), settings, Progress())
+    asked = iter([False, True])
+    saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+    with pytest.raises(Interrupted, match="go on with --resume"):
+        learn_rotation(upright(), settings, Progress(), lambda: next(asked), saved)
+    saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+    assert saved.load()
+    resumed = learn_rotation(upright(), settings, Progress(), saved=saved)
+    assert resumed.encoder.identity == whole.encoder.identity
+    assert torch.equal(resumed.losses, whole.losses)
