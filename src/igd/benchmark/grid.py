@@ -294,20 +294,19 @@ def seconds_left(
     """What is still to do, by what finished runs took; None while something is to do of which
     nothing alike has finished.
     """
-    whole = [_expected(run, took) for run in waiting]
-    begun = [_expected(run, took, spent) for run, spent in at_work]
-    if None in whole or None in begun:
-        return None
-    return sum(seconds or 0.0 for seconds in (*whole, *begun)) / jobs
-
-
-def _expected(run: Run, took: Sequence[tuple[Run, float]], spent: float = 0.0) -> float | None:
-    """The mean time of runs of the same method with the same settings on the same data, less what
-    is spent already.
-    """
-    alike = [seconds for other, seconds in took if _kind(other) == _kind(run)]
-    return max(0.0, mean(alike) - spent) if alike else None
+    alike: dict[str, list[float]] = {}
+    for run, seconds in took:
+        alike.setdefault(_kind(run), []).append(seconds)
+    usual = {kind: mean(seconds) for kind, seconds in alike.items()}
+    left = 0.0
+    for run, spent in (*((run, 0.0) for run in waiting), *at_work):
+        expected = usual.get(_kind(run))
+        if expected is None:
+            return None
+        left += max(0.0, expected - spent)
+    return left / jobs
 
 
 def _kind(run: Run) -> str:
+    """The same for runs of the same method with the same settings on the same data."""
     return digest([run.data, run.method, run.config_hash, run.settings])
