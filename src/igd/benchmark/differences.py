@@ -56,13 +56,13 @@ def differences_table(
     rows = []
     for pair in PAIRS:
         for one, other in combinations(series, 2):
-            first, second = (one, other) if one.run.method == pair[0] else (other, one)
-            if (first.run.method, second.run.method) != pair or _made(first) != _made(second):
+            first, second = (one, other) if _objective(one) == pair[0] else (other, one)
+            if (_objective(first), _objective(second)) != pair or _made(first) != _made(second):
                 continue
             found = [_differences(first, second, protocol) for protocol in protocols]
             if any(len(values) > 1 for each in found for values in each.values()):
                 cells = [_cell(each) for each in found]
-                rows.append([Cell(f"{first.label} - {second.run.method}"), *cells])
+                rows.append([Cell(f"{first.label} - {pair[1]}"), *cells])
     if not rows:
         return None
     notes = [
@@ -72,6 +72,11 @@ def differences_table(
     header = ["difference", *(each.described for each in protocols)]
     title = f"{data.name}: what each term adds, mean image AUROC"
     return ResultTable(title, header, rows, notes)
+
+
+def _objective(series: Series) -> str:
+    """What a method of this package or of one's own is trained with."""
+    return str(series.run.settings.get("objective", series.run.method))
 
 
 def _made(series: Series) -> str:
