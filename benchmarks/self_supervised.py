@@ -1,7 +1,7 @@
 """Encoders that learn from the normal images alone: what minutes buy, by contrast and by turns.
 
 python benchmarks/self_supervised.py --data ~/.cache/igd-data/cifar10.npz --split test \\
-    --ways rotation --steps 1600 --kept DIR --out docs/results/self-supervised-cifar10.json
+    --ways rotation --steps 800 --kept DIR --out docs/results/self-supervised-cifar10.json
 
 One encoder a class and way, scored as it learns by the Gaussian of its vectors that a detector on
 small images has: of images as they are, and of all their turns together. As in from_scratch.py,
