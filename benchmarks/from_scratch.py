@@ -5,8 +5,9 @@ python benchmarks/from_scratch.py --data ~/.cache/igd-data/cifar10.npz --classes
 
 Choices see no test image: a normal class's training images are divided into those that are learnt
 from and those that are held out, and the latter are told from training images of the other classes.
-One run a variant and class, scored as it goes on; runs that are done are kept, and all that are
-kept go into the result. What was chosen is scored on the test split, once, at the end:
+One run a variant and class, scored as it goes on; runs that are done are kept, one that was stopped
+goes on where it was, and all that are done go into the result. What was chosen is scored on the
+test split, once, at the end:
 
 python benchmarks/from_scratch.py --data ~/.cache/igd-data/cifar10.npz --split test \\
     --variants 'batch 16' --kept DIR --out docs/results/from-scratch-cifar10-test.json
@@ -31,6 +32,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from igd.files import write_text
+from igd.files.checkpoint_file import Checkpoint
 from igd.method.em import train
 from igd.method.gaussian import anomaly, squared_distance
 from igd.method.objective import OBJECTIVES, SMALLEST_VARIANCE, Objective
@@ -38,12 +40,13 @@ from igd.method.reconstruction import reconstruction_error
 from igd.method.schedule import Training
 from igd.method.scoring import scale_score
 from igd.method.training_state import TrainingState
-from igd.progress import TerminalProgress
+from igd.progress import Progress, TerminalProgress
 from igd.rng import generator
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.fusion import RobustScaler
 from igd.scales.recipes import RECIPES, AutoEncoderSettings
 from igd.scales.samples import FeatureSamples
+from igd.training.checkpoint import restore_state, state_tensors
 from igd.training.distributed import make_fabric
 
 SCALING, NORMAL, OTHERS = 250, 500, 1000  # held out: to scale by, and to be told apart
@@ -53,6 +56,7 @@ SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of l_h in the score
 UPPER = 0.9  # the quantile that scales logarithms of l_r, of latents' distances and of detail,
 WITH_DETAIL = (1.0, 0.5, 1.0)  # and their weights where detail joins in
 AT_ONCE = 512
+STATE, TOLD = "state", "told"  # of a checkpoint
 LEARNT = 2048  # images that the centre and the statistics are taken from
 
 # What differs from 64 images a step, by the fields of settings, training and objective. 'batch 16'
@@ -125,15 +129,24 @@ def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, O
 
 
 def run(
-    held: Held, settings: AutoEncoderSettings, objective: Objective, points: Sequence[int]
+    held: Held,
+    settings: AutoEncoderSettings,
+    objective: Objective,
+    points: Sequence[int],
+    saved: Checkpoint,
 ) -> list[dict[str, Any]]:
-    """One training, scored at these points and at its end."""
+    """One training, from its beginning or its checkpoint, scored at these points and at its end."""
     training, side, channels = settings.training, held.learnt.shape[-1], held.learnt.shape[1]
     scale = AutoEncoderScale(settings, objective, side, channels)
     samples = scale.samples(held.learnt)
     state = scale.start(samples)
     curve: list[dict[str, Any]] = []
     started, scoring = time.process_time(), 0.0
+    if saved.load():
+        kept = saved.part(STATE)
+        told = json.loads(bytes(kept.pop(TOLD).tolist()))
+        restore_state(state, kept)
+        curve, started = told["curve"], started - told["cpu_seconds"]
 
     def score(state: TrainingState) -> None:
         nonlocal scoring
@@ -153,9 +166,20 @@ def run(
         curve.append({**told, **figures(scale, samples, held)})
         scoring = time.process_time() - started - seconds
 
-    score(state)
+    def keep() -> dict[str, Tensor]:
+        told = {"curve": curve, "cpu_seconds": time.process_time() - started - scoring}
+        written = torch.tensor(list(json.dumps(told).encode()), dtype=torch.uint8)
+        return {**state_tensors(state), TOLD: written}
+
+    def after_step(state: TrainingState) -> None:
+        score(state)
+        saved.keep(STATE, keep, Progress(), at_once=False)
+
+    if not curve:
+        score(state)
     fabric = make_fabric("cpu", "32-true")
-    train(state, samples, objective, settings.similarity, training, fabric, score)
+    train(state, samples, objective, settings.similarity, training, fabric, after_step)
+    saved.path.unlink(missing_ok=True)
     return curve
 
 
@@ -221,7 +245,8 @@ def main() -> None:
         if not file.exists():
             held = divided(arrays, number, options.split, options.seed, options.share)
             points = POINTS if options.split == "train" else ()
-            curve = run(held, *changed(variant, options.steps, options.seed), points)
+            saved = Checkpoint(file.with_suffix(".checkpoint"), file.stem, {"parameters": {}})
+            curve = run(held, *changed(variant, options.steps, options.seed), points, saved)
             told = {"variant": variant, "class": number, "of_steps": options.steps}
             told |= {"share": options.share, "curve": curve}
             write_text(file, json.dumps(told))
