@@ -6,9 +6,10 @@ python benchmarks/feature_space.py --data ../shared/data/mvtec256 ../shared/data
 
 Patches are the fine level's features, each block of unit length, pooled over 3x3 positions, white.
 The auto-encoder is an MLP, l_r is the cosine distance and the mean absolute error of features (MSE
-for the ablation of that name), l_h the Gaussian anomaly of latents, the critic an MLP on decoded
-patches; weights are the paper's, or l_h's pull on the latents is limited ('balanced'), as `fast`
-does it. The map of an image is l_r of its patches, or l_h, or the paper's sum of both.
+for the ablation of that name), l_h the Gaussian anomaly of latents, of all or of those at the same
+place ('per position'), the critic an MLP on decoded patches; weights are the paper's, or l_h's pull
+on the latents is limited ('balanced'), as `fast` does it. The map of an image is l_r of its
+patches, or l_h, or the paper's sum of both.
 
 A fifth of the training images is held out and scales the reading, so that it can join the readings
 of the default in their soft maximum: 'fused' is what the default becomes with it. One run a set,
@@ -36,7 +37,7 @@ from torch import Tensor, nn
 from igd.benchmark.differences import interval
 from igd.files import write_text
 from igd.method.balance import Limit, share_latent
-from igd.method.gaussian import GaussianDescriptor, LatentMoments, anomaly
+from igd.method.gaussian import anomaly, squared_distance
 from igd.method.interpolation import (
     critic_loss,
     draw_alpha,
@@ -59,7 +60,11 @@ E_STEP_EVERY = 100  # steps, and over so many patches:
 E_STEP_ON = 16_384
 TOP = 3
 STEPS = (700,)  # that it is scored after: about 10 s of a plain auto-encoder, 20 s of IGD
-ABLATION = ("mse", "rec", "rec+gac", "igd", "rec+gac balanced", "igd balanced")
+PER_POSITION = "per position"
+ABLATION = (
+    *("mse", "rec", "rec+gac", "igd", "rec+gac balanced", "igd balanced"),
+    *(f"{name} {PER_POSITION}" for name in ("igd", "igd balanced")),
+)
 FIGURES = ("l_r", "l_h", "sum", "default", *(f"fused with {t}" for t in ("l_r", "l_h", "sum")))
 PAIRS = (
     ("rec", "mse"),
@@ -69,6 +74,8 @@ PAIRS = (
     ("rec+gac balanced", "rec"),
     ("igd balanced", "rec+gac balanced"),
     ("igd balanced", "mse"),
+    (f"igd {PER_POSITION}", "igd"),
+    (f"igd balanced {PER_POSITION}", "igd balanced"),
 )
 BALANCE = 0.3  # of `fast`: l_h's largest pull, at the end, in units of the constraints'
 HELD_OUT = 5  # one image in so many scales the reading
@@ -78,6 +85,17 @@ class Networks(NamedTuple):
     encoder: nn.Module
     decoder: nn.Module
     critic: nn.Module
+
+
+class Omega(NamedTuple):
+    """A Gaussian of latents for each place; one place stands for all where position has no say."""
+
+    mean: Tensor  # (places, Z)
+    variance: Tensor  # (places,)
+
+    def anomaly(self, latent: Tensor, place: Tensor) -> Tensor:
+        """l_h of each patch: (b, Z) -> (b,)."""
+        return anomaly(latent, self.mean[place], self.variance[place])
 
 
 def networks(size: int) -> Networks:
@@ -104,8 +122,13 @@ def error(patch: Tensor, reconstruction: Tensor, objective: Objective) -> Tensor
 
 
 def train(
-    patches: Tensor, objective: Objective, balanced: bool, seed: int, scored_at: Sequence[int]
-) -> Iterator[tuple[int, Networks, Any]]:
+    patches: Tensor,
+    places: Tensor,
+    objective: Objective,
+    balanced: bool,
+    seed: int,
+    scored_at: Sequence[int],
+) -> Iterator[tuple[int, Networks, Omega | None]]:
     """The networks after each number of steps at which they are scored, with omega."""
     torch.manual_seed(seed)
     nets, rng = networks(patches.shape[1]), generator(seed, "feature space")
@@ -115,10 +138,10 @@ def train(
     omega = None
     for step in range(max(scored_at)):
         if objective.classifier and step % E_STEP_EVERY == 0:
-            omega = e_step(nets.encoder, patches, objective)
-        batch = patches[torch.randint(len(patches), (BATCH,), generator=rng)]
+            omega = e_step(nets.encoder, patches, places, objective)
+        drawn = torch.randint(len(patches), (BATCH,), generator=rng)
         limit = Limit(BALANCE * step / max(scored_at)) if balanced else None
-        loss, for_critic = losses(nets, batch, omega, objective, limit, rng)
+        loss, for_critic = losses(nets, patches[drawn], places[drawn], omega, objective, limit, rng)
         optimizer.zero_grad()
         loss.backward(inputs=weights, retain_graph=for_critic is not None)
         optimizer.step()
@@ -128,22 +151,28 @@ def train(
             critic_optimizer.step()
         if step + 1 in scored_at:
             if objective.classifier:
-                omega = e_step(nets.encoder, patches, objective)
+                omega = e_step(nets.encoder, patches, places, objective)
             yield step + 1, nets, omega
 
 
 @torch.no_grad()
-def e_step(encoder: nn.Module, patches: Tensor, objective: Objective) -> GaussianDescriptor:
-    """omega of the latents of some patches: eq. 3."""
-    moments = LatentMoments().update(encoder(patches[:E_STEP_ON]))
-    floor = objective.variance_floor * LATENT
-    return GaussianDescriptor(moments.mean.float(), moments.variance.float().clamp(min=floor))
+def e_step(encoder: nn.Module, patches: Tensor, places: Tensor, objective: Objective) -> Omega:
+    """omega of the latents of some patches, place by place: eq. 3."""
+    latent, place = encoder(patches[:E_STEP_ON]).double(), places[:E_STEP_ON]
+    number = int(places.max()) + 1
+    count = torch.bincount(place, minlength=number).clamp(min=1)
+    total = latent.new_zeros(number, latent.shape[1]).index_add(0, place, latent)
+    mean = total / count[:, None]
+    distance = squared_distance(latent, mean[place])
+    variance = latent.new_zeros(number).index_add(0, place, distance) / count
+    return Omega(mean.float(), variance.float().clamp(min=objective.variance_floor * LATENT))
 
 
 def losses(
     nets: Networks,
     batch: Tensor,
-    omega: GaussianDescriptor | None,
+    place: Tensor,
+    omega: Omega | None,
     objective: Objective,
     limit: Limit | None,
     rng: torch.Generator,
@@ -153,7 +182,7 @@ def losses(
     reconstruction = nets.decoder(latent)
     loss = objective.reconstruction_weight * error(batch, reconstruction, objective).mean()
     if omega is not None:
-        loss = loss + anomaly(for_classifier, omega.mean, omega.variance).mean()
+        loss = loss + omega.anomaly(for_classifier, place).mean()
     if not objective.interpolation:
         return loss, None
     alpha, zeta = draw_alpha(len(batch), rng), draw_zeta(len(batch), rng)
@@ -165,7 +194,7 @@ def losses(
 
 @torch.no_grad()
 def scores(
-    nets: Networks, omega: GaussianDescriptor | None, white: Tensor, objective: Objective
+    nets: Networks, omega: Omega | None, white: Tensor, place: Tensor, objective: Objective
 ) -> dict[str, Tensor]:
     """Each image by its worst patches, white (n, rows, columns, d): by l_r, l_h and their sum."""
     terms: dict[str, list[Tensor]] = {}
@@ -175,7 +204,7 @@ def scores(
         latent = nets.encoder(patch)
         maps = {"l_r": error(patch, nets.decoder(latent), objective)}
         if omega is not None:
-            maps["l_h"] = anomaly(latent, omega.mean, omega.variance)
+            maps["l_h"] = omega.anomaly(latent, place)
             maps["sum"] = maps["l_r"] + maps["l_h"]
         for name, each in maps.items():
             terms.setdefault(name, []).append(log_peak(each.view(1, rows, columns), TOP))
@@ -217,19 +246,25 @@ def run(
     """One training, scored now and then; `default` has the readings of the default, to be fused
     with.
     """
-    objective = OBJECTIVES[name.removesuffix(" balanced")]
+    objective = OBJECTIVES[name.partition(" ")[0]]
     held_out, learnt = held_out_and_learnt(len(features.training[0]), seed)
     training, test, scaling = white_patches(features, learnt, held_out)
+    number, rows, columns, _ = training.shape
+    place = torch.arange(rows * columns)
+    if not name.endswith(PER_POSITION):
+        place = torch.zeros_like(place)
     white = training.flatten(0, 2)
-    white = white[torch.randperm(len(white), generator=generator(seed, "patches"))]
+    order = torch.randperm(len(white), generator=generator(seed, "patches"))
     results, started = [], time.process_time()
-    trained = train(white, objective, name.endswith("balanced"), seed, scored_at)
+    trained = train(
+        white[order], place.repeat(number)[order], objective, " balanced" in name, seed, scored_at
+    )
     for steps, nets, omega in trained:
         seconds = time.process_time() - started
-        of_test = scores(nets, omega, test, objective)
+        of_test = scores(nets, omega, test, place, objective)
         figures = {term: auroc(features, each) for term, each in of_test.items()}
         if default:
-            of_normal = scores(nets, omega, scaling, objective)
+            of_normal = scores(nets, omega, scaling, place, objective)
             figures["default"] = auroc(features, together(default))
             figures |= {
                 f"fused with {term}": auroc(features, together(default, (of_normal[term], each)))
