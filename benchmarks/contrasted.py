@@ -7,7 +7,7 @@ igd benchmark run cifar10:ablation --classes 1 7 8 9 --seeds 0 1 2 --feature-cac
 
 As in the paper, the encoder is frozen, and one linear layer, the decoder and the critic learn. An
 encoder learns from the training images of a run, whatever is among them; runs that have the same
-images share it, in the folder of the feature cache.
+images share it, whatever their seed, in the folder of the feature cache.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from igd.benchmark.methods import Settings, Trained
+from igd.benchmark.run import digest, made_by
 from igd.data.geometry import Geometry
 from igd.data.image_set import decode
 from igd.data.sample import Sample
@@ -74,10 +75,9 @@ class Contrasted(Trained):
         folder = self.support.feature_cache
         if folder is None:
             raise UserError("encoders are shared in the folder of --feature-cache; name one")
-        told = hashlib.sha256(
-            take(pixels, torch.arange(len(pixels))).numpy().tobytes()
-        ).hexdigest()[:16]
-        path = folder / f"contrasted-{told}-{CONTRAST.steps}.igd"
+        every = take(pixels, torch.arange(len(pixels))).numpy()
+        images = hashlib.sha256(every.tobytes()).hexdigest()
+        path = folder / f"contrasted-{digest([images, asdict(CONTRAST), made_by()])}.igd"
         if not path.exists():
             made = contrastive.contrast(
                 pixels, CONTRAST, self.support.progress, self.support.stop

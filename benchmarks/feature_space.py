@@ -373,7 +373,7 @@ def difference(one: dict[str, float], other: dict[str, float]) -> dict[str, Any]
     differences = [one[name] - other[name] for name in one if name in other]
     return {
         "mean": round(float(np.mean(differences)), 4),
-        "interval": [round(each, 4) for each in interval([[each] for each in differences])],
+        "interval": [round(each, 4) for each in interval(differences)],
         "sets_better": sum(each > 0 for each in differences),
         "sets": len(differences),
     }

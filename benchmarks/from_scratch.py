@@ -19,7 +19,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from pretraining import as_pixels
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
+from igd.benchmark.run import digest
 from igd.files import write_text
 from igd.files.checkpoint_file import Checkpoint
 from igd.method.em import train
@@ -179,7 +180,6 @@ def run(
         score(state)
     fabric = make_fabric("cpu", "32-true")
     train(state, samples, objective, settings.similarity, training, fabric, after_step)
-    saved.path.unlink(missing_ok=True)
     return curve
 
 
@@ -245,11 +245,15 @@ def main() -> None:
         if not file.exists():
             held = divided(arrays, number, options.split, options.seed, options.share)
             points = POINTS if options.split == "train" else ()
-            saved = Checkpoint(file.with_suffix(".checkpoint"), file.stem, {"parameters": {}})
-            curve = run(held, *changed(variant, options.steps, options.seed), points, saved)
+            settings, objective = changed(variant, options.steps, options.seed)
+            numbers = {"settings": asdict(settings), "objective": asdict(objective)}
+            path = file.with_suffix(".checkpoint")
+            saved = Checkpoint(path, digest([file.stem, numbers]), {"parameters": numbers})
+            curve = run(held, settings, objective, points, saved)
             told = {"variant": variant, "class": number, "of_steps": options.steps}
             told |= {"share": options.share, "curve": curve}
             write_text(file, json.dumps(told))
+            path.unlink(missing_ok=True)
     every = sorted(options.kept.glob(f"{options.data.stem}-{options.split}-*-{options.seed}.json"))
     kept = [json.loads(file.read_text()) for file in every]
     result = {

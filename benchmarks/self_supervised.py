@@ -5,8 +5,8 @@ python benchmarks/self_supervised.py --data ~/.cache/igd-data/cifar10.npz --spli
 
 One encoder a class and way, scored as it learns by the Gaussian of its vectors that a detector on
 small images has: of images as they are, and of all their turns together. As in from_scratch.py,
-choices are made on held-out training images; the test split is scored once, at the end of a way and
-length that was chosen. Runs that are done are kept, and all that are kept go into the result.
+choices are made on held-out training images; of the test split the whole curve is told, and nothing
+is chosen by it. Runs that are done are kept, and all that are kept go into the result.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def main() -> None:
     options = parser.parse_args()
     arrays = np.load(options.data)
     options.kept.mkdir(parents=True, exist_ok=True)
-    start = f"{options.data.stem}-{options.split}"
+    start = f"encoder-{options.data.stem}-{options.split}"
     for way in options.ways:
         for number in options.classes:
             name = f"{start}-{way}-{number}-{options.steps}-{options.seed}.json"

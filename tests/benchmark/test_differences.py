@@ -1,5 +1,8 @@
 """What a term adds, and how far that could be chance."""
 
+from dataclasses import replace
+from statistics import mean
+
 import numpy as np
 import pytest
 from measured import record
@@ -15,21 +18,17 @@ def differences(records: list[Record]) -> ResultTable | None:
     return found[0] if found else None
 
 
-def test_an_interval_covers_the_truth_as_often_as_it_says() -> None:
-    """Groups that differ, and values that differ within them: both kinds of chance count."""
-    rng, covered = np.random.default_rng(1), 0
-    for _ in range(200):
-        centres = rng.normal(1.0, 1.0, size=20)
-        groups = [rng.normal(centre, 1.0, size=3).tolist() for centre in centres]
-        low, high = interval(groups, draws=400)
-        covered += low <= 1.0 <= high
-    assert 180 <= covered <= 200
+def rows(records: list[Record]) -> dict[str, list[str]]:
+    table = differences(records)
+    return {row[0].text: [cell.text for cell in row[1:]] for row in table.rows} if table else {}
 
 
-def test_chance_among_seeds_alone_is_too_little() -> None:
-    """Two classes that disagree leave the sign open, however much their seeds agree."""
-    low, high = interval([[0.1, 0.1, 0.1], [-0.1, -0.1, -0.1]])
-    assert (low, high) == pytest.approx((-0.1, 0.1))
+@pytest.mark.parametrize("classes", [2, 4, 15])
+def test_an_interval_covers_the_truth_as_often_as_it_says(classes: int) -> None:
+    """However few the classes: no less often, and no more, than in 95 of 100 cases."""
+    rng = np.random.default_rng(classes)
+    found = [interval(rng.normal(1.0, 2.0, size=classes).tolist()) for _ in range(2000)]
+    assert mean(float(low <= 1.0 <= high) for low, high in found) == pytest.approx(0.95, abs=0.015)
 
 
 def test_methods_are_compared_run_by_run() -> None:
@@ -39,28 +38,57 @@ def test_methods_are_compared_run_by_run() -> None:
         record(0.80, "0", 1, "rec+gac"),
         record(0.70, "1", 0, "rec+gac"),
         record(0.10, "1", 7, "rec+gac"),
-        record(0.92, "0", 0, "igd"),
-        record(0.82, "0", 1, "igd"),
+        record(0.91, "0", 0, "igd"),
+        record(0.83, "0", 1, "igd"),
         record(0.69, "1", 0, "igd"),
         record(0.99, "2", 0, "igd"),
         record(0.60, "0", 0, "igd", training_share=0.2),
+        record(0.50, "0", 0, "rec+gac", training_share=0.2),
     ]
-    table = differences(records)
-    assert table is not None
-    ((name, *cells),) = table.rows
-    assert name.text == "igd, fast, scratch - rec+gac"
-    full, small, contaminated = (cell.text for cell in cells)
-    assert full.startswith("+0.005 (-0.010 to +0.020)")  # of the classes' means, +0.02 and -0.01
-    assert full.endswith("2 of 3")
-    assert (small, contaminated) == ("-", "-")
+    ((name, cells),) = rows(records).items()
+    assert name == "igd, fast, scratch - rec+gac"
+    # The classes' means are +0.02 and -0.01: 12.706 is Student's quantile of two.
+    spread = 12.706 * 0.015
+    assert cells[0] == f"+0.005 ({0.005 - spread:+.3f} to {0.005 + spread:+.3f}), 2 of 3"
+    assert cells[1] == "+0.100, 1 of 1"  # one class has no interval
+    assert cells[2] == "-"
+
+
+def test_seeds_of_one_class_say_nothing_about_others() -> None:
+    records = [record(0.9, "0", seed, method) for seed in (0, 1) for method in ("igd", "rec+gac")]
+    assert differences(records) is None
 
 
 def test_methods_that_were_run_otherwise_are_not_compared() -> None:
-    ours = [record(0.9, "0", seed, "igd", pretrain="scratch") for seed in (0, 1)]
-    theirs = [record(0.8, "0", seed, "rec+gac", pretrain="contrastive") for seed in (0, 1)]
+    ours = [record(0.9, normal, method="igd", pretrain="scratch") for normal in "01"]
+    theirs = [record(0.8, normal, method="rec+gac", pretrain="contrastive") for normal in "01"]
     assert differences(ours + theirs) is None
 
 
-def test_one_seed_has_no_interval() -> None:
-    records = [record(0.9, "0", 0, "igd"), record(0.8, "0", 0, "rec+gac")]
-    assert differences(records) is None
+def test_nobody_guesses_which_of_two_runs_belongs_to_which() -> None:
+    """A recipe was changed and the method run again, the other one before or after that."""
+    ours = [record(0.9, normal, method="igd") for normal in "01"]
+    theirs = [record(0.8, normal, method="rec+gac") for normal in "01"]
+    again = [record(0.7, normal, method="rec+gac", config_hash="new") for normal in "01"]
+    assert rows(ours + theirs)
+    assert not rows(ours + theirs + again)
+
+
+def test_methods_of_ones_own_are_compared_within_their_file() -> None:
+    def own(value: float, normal: str, method: str, file: str) -> Record:
+        made = record(value, normal, method=method)
+        return replace(made, run=replace(made.run, method=f"{file}.py:{method}"))
+
+    ours = [own(0.9, normal, "igd", "mine") for normal in "01"]
+    mine, others = ([own(0.8, normal, "rec+gac", file) for normal in "01"]
+                    for file in ("mine", "other"))  # fmt: skip
+    assert list(rows(ours + mine)) == ["igd, fast, scratch - rec+gac"]
+    assert not rows(ours + others)
+
+
+def test_other_files_are_other_images() -> None:
+    records = [record(0.9, normal, method="igd") for normal in "01"]
+    moved = [record(0.8, normal, method="rec+gac") for normal in "01"]
+    other = [replace(each, run=replace(each.run, copy="other")) for each in moved]
+    assert rows(records + moved)
+    assert not rows(records + other)

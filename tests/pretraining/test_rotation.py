@@ -47,6 +47,28 @@ def test_nothing_is_learnt_from_images_without_an_up() -> None:
     assert learn_rotation(grey, QUICK, Progress()).losses[-5:].mean() > 0.9 * math.log(4)
 
 
+def test_long_images_are_learnt_from_as_squares() -> None:
+    """Their shape would give the turn away; they are scored as they are."""
+    long = torch.cat([upright(16), upright(16, seed=1)], dim=3)
+    made = learn_rotation(long, QUICK, Progress())
+    assert made.losses[-5:].mean() < 0.2 * math.log(4)
+    look = FrozenBackbone(made.encoder, (16, 32), (), vector=True)
+    vector = look(long[:2]).vector
+    assert vector is not None
+    assert vector.shape == (2, made.encoder.features)
+
+
+def test_whoever_watches_sees_what_is_returned() -> None:
+    seen: list[bool] = []
+    learn_rotation(
+        upright(),
+        replace(QUICK, steps=2),
+        Progress(),
+        watch=lambda _, encoder: seen.append(encoder.turned),
+    )
+    assert seen == [True, True]
+
+
 def test_the_vector_is_of_all_turns(learnt: Rotated) -> None:
     """Each part of unit length; turning the image moves the parts round."""
     look = FrozenBackbone(learnt.encoder, (16, 16), (), vector=True)

@@ -134,7 +134,8 @@ class Backbone:
     name: str  # of its kind
     network: nn.Module
     origin: str  # where the weights came from, for people
-    # SHA-256 of the parameters: of two backbones with the same one, the features are the same.
+    # SHA-256 of the parameters: of two backbones with the same one that look at images in the same
+    # turns, the features are the same.
     identity: str
     attribution: Attribution | None = None  # None: of one's own, or of a file that nobody published
     # Its vector is of the image in all four turns: it learnt to tell them.

@@ -69,10 +69,10 @@ def add(commands: Any) -> None:
         "learn to tell how an image is turned, where normal ones are upright",
         "igd pretrain rotation parts/good -o encoder.igd",
     )
-    _add_common(rotation)
+    _add_common(rotation, slow="ResNet18 at its full width, and longer")
 
 
-def _add_common(command: argparse.ArgumentParser) -> None:
+def _add_common(command: argparse.ArgumentParser, slow: str = "the paper's numbers") -> None:
     add = command.add_argument
     add("images", type=Path, help="folder of images, or a data set (docs/data.md)")
     add("-o", "--output", type=Path, required=True, help="the file to write, such as encoder.igd")
@@ -81,7 +81,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         "--recipe",
         default="fast",
         choices=("fast", "paper"),
-        help="minutes (default) or the paper's numbers",
+        help=f"minutes (default) or {slow}",
     )
     add("--steps", type=int, help="batches to train on (default: the recipe's)")
     add("--batch-size", type=int, help="default: the recipe's")

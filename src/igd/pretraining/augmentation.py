@@ -1,4 +1,4 @@
-"""Views of images for contrastive learning, drawn for a whole batch of tensors at once.
+"""Views of images to learn from, drawn for a whole batch of tensors at once.
 
 A handful of lines each, on tensors: a library for them would outweigh the rest of the installation.
 """

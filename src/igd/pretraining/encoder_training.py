@@ -52,12 +52,14 @@ def as_input(views: list[Tensor], name: str) -> Tensor:
     return ((torch.cat(views) - mean) / std).contiguous(memory_format=torch.channels_last)
 
 
-def shown_to(watch: Watch | None, name: str, learner: nn.Sequential) -> Callable[[int], None]:
+def shown_to(
+    watch: Watch | None, name: str, learner: nn.Sequential, turned: bool = False
+) -> Callable[[int], None]:
     """What tells a watch each step, with the encoder as it then is."""
 
     def show(step: int) -> None:
         if watch:
-            watch(step, Backbone(name, learner[0], "unfinished", str(step)))
+            watch(step, Backbone(name, learner[0], "unfinished", str(step), turned=turned))
 
     return show
 

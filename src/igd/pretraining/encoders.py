@@ -1,6 +1,4 @@
-"""Encoders of one's own: a ResNet18 that was distilled or learnt by contrast, as a file that
-`--pretrain FILE` takes.
-"""
+"""Encoders of one's own, a ResNet18 however it learnt, as a file that `--pretrain FILE` takes."""
 
 from __future__ import annotations
 

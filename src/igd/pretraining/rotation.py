@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from igd.backbones.architectures import TURNS, Backbone, rotations
 from igd.data.store import Pixels
 from igd.files.checkpoint_file import Checkpoint
+from igd.ops.filters import resize
 from igd.pretraining.augmentation import random_crop
 from igd.pretraining.encoder_training import (
     Watch,
@@ -82,9 +83,15 @@ def learn_rotation(
         nesterov=True,
     )
 
+    # A rectangle's shape would say how it is turned.
+    side = min(pixels.shape[-2:])
+
     def loss_of(step: int) -> Tensor:
         rng = generator(settings.seed, "rotation", step)
-        view = random_crop(drawn_images(pixels, settings.batch_size, rng), rng, settings.smallest)
+        image = drawn_images(pixels, settings.batch_size, rng)
+        if image.shape[-2:] != (side, side):
+            image = resize(image, (side, side), "bilinear")
+        view = random_crop(image, rng, settings.smallest)
         batch = as_input([view, *rotations(view)], name)
         return F.cross_entropy(learner(batch), torch.arange(TURNS).repeat_interleave(len(view)))
 
@@ -97,7 +104,7 @@ def learn_rotation(
         progress,
         stop,
         saved,
-        shown_to(watch, name, learner),
+        shown_to(watch, name, learner, turned=True),
     )
     origin = f"learnt turns in {settings.steps} steps of {settings.batch_size} images"
     return Rotated(replace(frozen(name, learner[0], origin), turned=True), losses)

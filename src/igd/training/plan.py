@@ -108,6 +108,7 @@ class Origin:
         return {
             "weights": self.found and self.found.identity,
             "pretraining": self.learning and asdict(self.learning),
+            **({"turned": True} if self.found and self.found.turned else {}),
         }
 
 
