@@ -32,7 +32,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     """
     from scipy.stats import t
 
-    spread = t.ppf((1 + LEVEL) / 2, len(values) - 1) * stdev(values) / len(values) ** 0.5
+    quantile = float(t.ppf((1 + LEVEL) / 2, len(values) - 1))
+    spread = quantile * stdev(values) / len(values) ** 0.5
     return mean(values) - spread, mean(values) + spread
 
 
