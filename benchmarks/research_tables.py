@@ -187,6 +187,21 @@ def roofline_table(result: dict[str, Any]) -> str:
     return table(head, rows)
 
 
+def contaminated_table(result: dict[str, Any]) -> str:
+    """What each way of weighing images gives back, and what it costs on clean ones."""
+
+    def cell(told: dict[str, Any]) -> str:
+        low, high = told["interval"]
+        return f"{told['image_auroc']:.3f}: {told['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
+
+    rows = [
+        (row["way"], cell(row["clean"]), cell(row["contaminated"]))
+        for row in result["contaminated"]
+    ]
+    said = "Mean image AUROC, and how far from clean images as they are, with its interval.\n"
+    return f"{table(('the Gaussian', 'clean', 'contaminated'), rows)}\n{said}"
+
+
 def disagreement_table(result: dict[str, Any]) -> str:
     """A student's disagreement with its teacher alone, the default, and both."""
     figures, told = ("alone", "default", "fused"), result["disagreement"]

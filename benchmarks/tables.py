@@ -14,6 +14,7 @@ from typing import Any
 from research_tables import (
     ablation_table,
     choice_table,
+    contaminated_table,
     disagreement_table,
     hardships_table,
     roofline_table,
@@ -613,6 +614,7 @@ TABLES = {  # by the key that a result of each kind has
     "students": students_table,
     "roofline": roofline_table,
     "disagreement": disagreement_table,
+    "contaminated": contaminated_table,
 }
 
 
