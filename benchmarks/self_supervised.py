@@ -29,12 +29,12 @@ from igd.backbones.architectures import Backbone
 from igd.backbones.features import Features, FrozenBackbone, input_shape
 from igd.files import write_text
 from igd.pretraining import contrastive, rotation
-from igd.progress import TerminalProgress
+from igd.pretraining.distillation import teacher_vectors
+from igd.progress import Progress, TerminalProgress
 from igd.scales.embedding import EmbeddingScale
 from igd.scales.recipes import EmbeddingSettings
 
 WATCHED = 5  # points of a curve, each after twice as many steps as the one before
-AT_ONCE = 512
 VIEWS = {"as they are": False, "all turns": True}  # that a vector is of
 
 
@@ -55,8 +55,7 @@ WAYS = {
 
 
 def vectors(look: FrozenBackbone, pixels: Tensor) -> Features:
-    parts = [look(part).vector for part in pixels.split(AT_ONCE)]
-    return Features([], torch.cat([each for each in parts if each is not None]), ())
+    return Features([], teacher_vectors(look, pixels, Progress()), ())
 
 
 def gaussian_auroc(encoder: Backbone, held: Held) -> dict[str, float]:
