@@ -79,6 +79,7 @@ class Contrasted(Trained):
         images = hashlib.sha256(every.tobytes()).hexdigest()
         path = folder / f"contrasted-{digest([images, asdict(CONTRAST), made_by()])}.igd"
         if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
             made = contrastive.contrast(
                 pixels, CONTRAST, self.support.progress, self.support.stop
             ).encoder

@@ -1,5 +1,7 @@
 """Mistakes on the command line get one line that names them and the way out."""
 
+import runpy
+
 import pytest
 
 from igd.cli import main
@@ -41,3 +43,13 @@ def test_a_slip_of_the_hand_gets_one_line(
 def test_no_command_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "igd train parts/good -o parts.igd" in capsys.readouterr().out
+
+
+def test_the_package_is_the_command_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["igd", "trian"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("igd", run_name="__main__")
+    assert ended.value.code == 2
+    assert "trian" in capsys.readouterr().err

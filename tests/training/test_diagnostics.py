@@ -1,5 +1,6 @@
 """Alarms ring when they should, and only then."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from lightning_fabric import Fabric
 
 from igd.method.em import train
 from igd.method.gaussian import GaussianDescriptor
-from igd.method.networks import AutoEncoder, Critic
+from igd.method.networks import AutoEncoder, Critic, Decoded
 from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH
@@ -98,6 +99,19 @@ def test_a_decoder_that_ignores_its_latent() -> None:
         model.decoder.linear.weight.zero_()
     (warning,) = check_decoder(model, Batch(image, image), PATCH)
     assert "ignores the latent" in warning
+
+
+def test_a_decoder_that_a_constant_would_beat() -> None:
+    """It uses its latent, and shows each image without what all of them share."""
+    common, own = torch.randn(1, 1, 32, 32), torch.randn(8, 1, 32, 32)
+    image = common + own / 2
+
+    def model(share: float) -> Callable[[torch.Tensor], Decoded]:
+        return lambda seen: Decoded(seen, seen - share * common, None)
+
+    (warning,) = check_decoder(model(1.0), Batch(image, image), PATCH)
+    assert "worse than a constant" in warning
+    assert check_decoder(model(0.0), Batch(image, image), PATCH) == []
 
 
 def test_scores() -> None:

@@ -92,19 +92,29 @@ def check_training(
 
 @torch.no_grad()
 def check_decoder(autoencoder: AutoEncoder, batch: Batch, setting: Similarity) -> list[str]:
-    """A warning where another image's latent reconstructs an image as well as its own does."""
-    image, decoded = batch.image, autoencoder(batch.encoder_input)
-    own = reconstruction_error(image, decoded.reconstruction, setting).mean().item()
-    other = (
-        reconstruction_error(image.roll(1, dims=0), decoded.reconstruction, setting).mean().item()
+    """A warning where another image's latent reconstructs an image as well as its own does, or one
+    picture for all, their median at each pixel, would do better.
+    """
+    image, decoded = batch.image, autoencoder(batch.encoder_input).reconstruction
+    median = image.median(dim=0).values
+    own, other, constant = (
+        reconstruction_error(image, shown, setting).mean().item()
+        for shown in (decoded, decoded.roll(1, dims=0), median.expand_as(image))
     )
-    if own < POOR or own < IGNORED * other:
+    if own < POOR:
         return []
-    return [
-        f"the decoder ignores the latent: it gives every image the same reconstruction (error "
-        f"{own:.3f}, with another "
-        f"image's latent {other:.3f}); train for longer"
-    ]
+    if own >= IGNORED * other:
+        return [
+            f"the decoder ignores the latent: it gives every image the same reconstruction (error "
+            f"{own:.3f}, with another "
+            f"image's latent {other:.3f}); train for longer"
+        ]
+    if own >= constant:
+        return [
+            f"the decoder is worse than a constant: images resemble their median (error "
+            f"{constant:.3f}) more than their reconstructions ({own:.3f}); train for longer"
+        ]
+    return []
 
 
 def check_scores(scores: NDArray[np.floating]) -> None:
