@@ -70,6 +70,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "rate 3e-3": {"learning_rate": 3e-3},
     "rate 3e-4": {"learning_rate": 3e-4},
     "batch 16": {"batch_size": 16},
+    "warm-up": {"batch_size": 16, "warm_up": 0.05},
     "latent 16": {"latent_size": 16},
     "width 32": {"width": 32},
     "no interpolation": {"interpolation": False},
