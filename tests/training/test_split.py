@@ -13,7 +13,7 @@ from igd.data.geometry import Geometry
 from igd.method.objective import OBJECTIVES
 from igd.scales.recipes import BankSettings, PositionSettings
 from igd.training.plan import LEARNT_FROM, Plan
-from igd.training.split import one_of_each, split_images, split_unlearnt
+from igd.training.split import one_of_each, split_images, split_separate, split_unlearnt
 
 SETTINGS = [PositionSettings(), BankSettings()]
 CROSS_FITTED = Plan(Geometry(128), SETTINGS, OBJECTIVES["igd"], None, True, None)
@@ -65,6 +65,18 @@ def test_groups_that_are_learnt_from_in_part_do_not_calibrate() -> None:
     assert within(groups, split.training).isdisjoint(
         within(groups, torch.cat([split.scaling, split.calibration]))
     )
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_no_side_has_the_first_images_of_a_folder(each: int) -> None:
+    """They may be of one day or one camera, and the others as normal."""
+    groups = torch.arange(3000 // each).repeat_interleave(each)
+    split = split_images(groups, HELD_OUT, 0)
+    apart = split_separate(groups, torch.arange(400), HELD_OUT, 0)
+    assert len(split.training) == len(apart.training) == LEARNT_FROM
+    sides = [(side, 3000) for side in (*split, apart.training)]
+    for side, last in [*sides, (apart.scaling, 400), (apart.calibration, 400)]:
+        assert 0.4 < (side < last / 2).float().mean() < 0.6
 
 
 def test_separate_images_are_split_by_group() -> None:

@@ -126,7 +126,8 @@ def gather(
     else:
         check_apart(source, separate)
         unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
-        split = split_separate(len(images), groups_of_images(separate, unseen), plan)
+        calibrating = groups_of_images(separate, unseen)
+        split = split_separate(groups, calibrating, plan, parameters.seed)
     if plan.tiling:
         split = bounded(split, parameters.max_false_alarms)
     rate = _rate(parameters, split, source, separate)

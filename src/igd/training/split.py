@@ -49,7 +49,7 @@ def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
     held_out = choose_held_out(int(groups.max()) + 1, plan.held_out, seed)[groups]
     training = (~held_out).nonzero().flatten()
     if plan.on_features:  # whoever learns from no more leaves the others to calibrate
-        training = training[: plan.learnt_from]
+        training = _drawn(training, groups[training], plan.learnt_from, seed)
         held_out = ~torch.isin(groups, groups[training])
     scaling, calibration = split_held_out(
         held_out.nonzero().flatten(), groups, plan.settings, plan.calibrated, seed
@@ -57,23 +57,31 @@ def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
     return Split(training, scaling, calibration)
 
 
-def split_separate(count: int, separate: Tensor, plan: Plan) -> Split:
+def split_separate(groups: Tensor, separate: Tensor, plan: Plan, seed: int) -> Split:
     """All images are learnt from, as far as scales on features do so, and separate ones, numbered
     by themselves and of these groups, are for the rest.
     """
-    learnt_from = min(count, plan.learnt_from) if plan.on_features else count
-    return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(
-        training=torch.arange(learnt_from)
-    )
+    training = torch.arange(len(groups))
+    if plan.on_features:
+        training = _drawn(training, groups, plan.learnt_from, seed)
+    return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(training=training)
+
+
+def _drawn(images: Tensor, groups: Tensor, most: int, seed: int) -> Tensor:
+    """At most so many of the images, in their order, of groups that are drawn at random: the first
+    in a folder may be of one day or one camera.
+    """
+    if len(images) <= most:
+        return images
+    present, members = groups.unique(return_inverse=True)
+    turn = torch.randperm(len(present), generator=generator(seed, "learnt from"))
+    return images[turn[members].argsort(stable=True)[:most]].sort().values
 
 
 def split_unlearnt(groups: Tensor, settings: Sequence[ScaleSettings], calibrated: bool) -> Split:
-    """Images that nothing learns from, their groups in any order, so that neither part is earlier
-    than the other.
-    """
-    order = torch.randperm(int(groups.max()) + 1, generator=generator(0, "separate images"))
-    everything, shuffled = torch.arange(len(groups)), order.argsort()[groups]
-    return Split(everything[:0], *split_held_out(everything, shuffled, settings, calibrated))
+    """Images that nothing learns from."""
+    everything = torch.arange(len(groups))
+    return Split(everything[:0], *split_held_out(everything, groups, settings, calibrated))
 
 
 def bounded(split: Split, rate: float | None) -> Split:
@@ -109,7 +117,8 @@ def split_held_out(
 
     One part alone is only stretched, which changes no order and no p-value. Several are weighed
     against each other by what they say about images, and the promise holds for images that had no
-    say in it: a quarter of the groups is set aside, those with the lowest numbers.
+    say in it: a quarter of the groups is set aside, drawn at random, so that neither part is
+    earlier than the other.
     """
     first = settings[0]
     one_part = (
@@ -119,7 +128,8 @@ def split_held_out(
     present = groups[held_out].unique()
     if one_part or not calibrated or len(present) < FEWEST_TO_SPLIT:
         return held_out, one_of_each(held_out, groups, seed)
-    aside = groups[held_out] < present[len(present) // 4]
+    order = torch.randperm(len(present), generator=generator(seed, "set aside"))
+    aside = torch.isin(groups[held_out], present[order[: len(present) // 4]])
     return held_out[aside], one_of_each(held_out[~aside], groups, seed)
 
 
