@@ -1,9 +1,11 @@
-"""Random numbers that depend on a seed and a purpose, and on nothing else."""
+"""Random numbers that depend on a seed and a purpose, and on nothing else; and choices without
+them."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 
 
 def generator(seed: int, purpose: str, counter: int = 0) -> torch.Generator:
@@ -12,3 +14,10 @@ def generator(seed: int, purpose: str, counter: int = 0) -> torch.Generator:
     """
     entropy = np.random.SeedSequence([seed, *purpose.encode(), counter + 1])
     return torch.Generator().manual_seed(int(entropy.generate_state(1, np.uint64)[0]))
+
+
+def spread(count: int, most: int) -> Tensor:
+    """At most so many of the numbers below `count`, from the first to the last: what comes first in
+    a folder may be of one day or one camera.
+    """
+    return torch.linspace(0, count - 1, min(most, count)).long()

@@ -19,7 +19,7 @@ from igd.files.checkpoint_file import Checkpoint, stopped
 from igd.pretraining.encoder_training import Watch, fit_encoder, shown_to, start_encoder
 from igd.pretraining.encoders import frozen
 from igd.progress import Progress
-from igd.rng import generator
+from igd.rng import generator, spread
 
 AT_ONCE = 64  # images the teacher encodes before progress is shown
 
@@ -115,7 +115,7 @@ def learn_vectors(
     )
     learner.eval()
     with torch.no_grad():
-        shown = torch.linspace(0, len(pixels) - 1, min(512, len(pixels))).long()
+        shown = spread(len(pixels), 512)
         student = torch.cat(
             [
                 learner(prepared(take(pixels, part), KINDS[name], shape))

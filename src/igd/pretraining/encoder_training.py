@@ -15,6 +15,7 @@ from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
 from igd.pretraining.encoders import fresh_encoder
 from igd.progress import Progress
+from igd.rng import spread
 
 PART = "encoder"  # of a checkpoint
 STEEPEST = 1.0  # largest norm of a step's gradient in the encoder; heads learn unhindered
@@ -30,9 +31,9 @@ def start_encoder(
     """The name of a fresh encoder for these images, and what learns: the encoder, and behind it a
     head for vectors of its length.
     """
-    first = take(pixels, torch.arange(min(MEASURED, len(pixels))))
+    some = take(pixels, spread(len(pixels), MEASURED))
     shape = (pixels.shape[-2], pixels.shape[-1])
-    name, network = fresh_encoder(shape, narrow, first, seed, purpose)
+    name, network = fresh_encoder(shape, narrow, some, seed, purpose)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return name, nn.Sequential(network, head(KINDS[name].pooled))

@@ -7,6 +7,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from igd.rng import spread
+
 MOST = 4096  # vectors that the shrinkage is chosen on
 # Shrinkage: directions that hardly vary among normal images would otherwise decide alone.
 LEAST = 0.1
@@ -41,8 +43,7 @@ def shrinkage_of(vectors: Tensor) -> float:
         ledoit_wolf_shrinkage,  # slow to import, and only training needs it
     )
 
-    spread = torch.linspace(0, len(vectors) - 1, min(MOST, len(vectors))).long()
-    return max(LEAST, float(ledoit_wolf_shrinkage(vectors[spread].numpy())))
+    return max(LEAST, float(ledoit_wolf_shrinkage(vectors[spread(len(vectors), MOST)].numpy())))
 
 
 def principal(centred: Tensor, count: int) -> tuple[Tensor, Tensor]:

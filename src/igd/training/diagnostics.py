@@ -22,6 +22,7 @@ VANISHED = 0.1
 
 # Reconstruction error; below it, one good reconstruction may well serve images that are all alike.
 POOR = 0.2
+FEWEST = 8  # images whose median is none of them at most of its pixels
 # Own reconstruction error over another image's, above which the decoder does not use the latent.
 IGNORED = 0.97
 
@@ -109,7 +110,7 @@ def check_decoder(autoencoder: AutoEncoder, batch: Batch, setting: Similarity) -
             f"{own:.3f}, with another "
             f"image's latent {other:.3f}); train for longer"
         ]
-    if own >= constant:
+    if len(image) >= FEWEST and own >= constant:
         return [
             f"the decoder is worse than a constant: images resemble their median (error "
             f"{constant:.3f}) more than their reconstructions ({own:.3f}); train for longer"

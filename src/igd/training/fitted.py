@@ -16,6 +16,7 @@ from igd.data.tile_set import TileSet
 from igd.data.tiles import Tiling
 from igd.inference.conformal import Calibration
 from igd.method.objective import Objective
+from igd.rng import spread
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale, ScaleOutput
 from igd.scales.fusion import Fusion
@@ -112,7 +113,7 @@ def examples_of(images: ImageSet, numbers: Tensor) -> tuple[Tensor, Tensor | Non
     """Some of these images at the model's size or, of those in tiles, a tile of each and its
     place.
     """
-    chosen = numbers[:EXAMPLES]
+    chosen = numbers[spread(len(numbers), EXAMPLES)]
     if not isinstance(images, TileSet):
         return images.pixels[chosen], None
     rows = chosen * images.each

@@ -127,7 +127,7 @@ def gather(
         check_apart(source, separate)
         unseen = _read_separate(separate, plan, images.pixels.shape[1], parameters, progress)
         calibrating = groups_of_images(separate, unseen)
-        split = split_separate(groups, calibrating, plan, parameters.seed)
+        split = split_separate(len(images), calibrating, plan, parameters.seed)
     if plan.tiling:
         split = bounded(split, parameters.max_false_alarms)
     rate = _rate(parameters, split, source, separate)

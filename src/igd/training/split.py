@@ -23,7 +23,7 @@ from igd.data.groups import group_numbers
 from igd.data.image_set import ImageSet
 from igd.data.sources import Source
 from igd.errors import UserError
-from igd.rng import generator
+from igd.rng import generator, spread
 from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
 from igd.training.plan import FEWEST, Plan
 
@@ -49,7 +49,7 @@ def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
     held_out = choose_held_out(int(groups.max()) + 1, plan.held_out, seed)[groups]
     training = (~held_out).nonzero().flatten()
     if plan.on_features:  # whoever learns from no more leaves the others to calibrate
-        training = _drawn(training, groups[training], plan.learnt_from, seed)
+        training = _drawn(training, plan.learnt_from, seed)
         held_out = ~torch.isin(groups, groups[training])
     scaling, calibration = split_held_out(
         held_out.nonzero().flatten(), groups, plan.settings, plan.calibrated, seed
@@ -57,25 +57,24 @@ def split_images(groups: Tensor, plan: Plan, seed: int) -> Split:
     return Split(training, scaling, calibration)
 
 
-def split_separate(groups: Tensor, separate: Tensor, plan: Plan, seed: int) -> Split:
+def split_separate(count: int, separate: Tensor, plan: Plan, seed: int) -> Split:
     """All images are learnt from, as far as scales on features do so, and separate ones, numbered
     by themselves and of these groups, are for the rest.
     """
-    training = torch.arange(len(groups))
+    training = torch.arange(count)
     if plan.on_features:
-        training = _drawn(training, groups, plan.learnt_from, seed)
+        training = _drawn(training, plan.learnt_from, seed)
     return split_unlearnt(separate, plan.settings, plan.calibrated)._replace(training=training)
 
 
-def _drawn(images: Tensor, groups: Tensor, most: int, seed: int) -> Tensor:
-    """At most so many of the images, in their order, of groups that are drawn at random: the first
-    in a folder may be of one day or one camera.
+def _drawn(images: Tensor, most: int, seed: int) -> Tensor:
+    """At most so many of the images, at random and in their order: the first in a folder may be of
+    one day or one camera, and so are those of a group.
     """
     if len(images) <= most:
         return images
-    present, members = groups.unique(return_inverse=True)
-    turn = torch.randperm(len(present), generator=generator(seed, "learnt from"))
-    return images[turn[members].argsort(stable=True)[:most]].sort().values
+    rng = generator(seed, "learnt from")
+    return images[torch.randperm(len(images), generator=rng)[:most]].sort().values
 
 
 def split_unlearnt(groups: Tensor, settings: Sequence[ScaleSettings], calibrated: bool) -> Split:
@@ -90,8 +89,7 @@ def bounded(split: Split, rate: float | None) -> Split:
     """
     most = max(MOST_IN_TILES, math.ceil(2 / rate) if rate and 0 < rate < 1 else 0)
     scaling, calibration = (
-        each[torch.linspace(0, len(each) - 1, min(most, len(each))).long()]
-        for each in (split.scaling, split.calibration)
+        each[spread(len(each), most)] for each in (split.scaling, split.calibration)
     )
     return Split(split.training, scaling, calibration)
 

@@ -20,6 +20,7 @@ from igd.data.tile_set import TileSet
 from igd.data.tiles import Tiling, Whole
 from igd.files.checkpoint_file import stopped
 from igd.inference.tiled import tile_batches
+from igd.rng import spread
 from igd.scales.base import FeatureScale
 from igd.scales.patch_features import unit_features
 from igd.scales.position import PositionScale
@@ -155,7 +156,11 @@ class TileLearner:
     def _place_sums(self, position: PositionScale) -> list[PlaceSums]:
         """Of the images of each fold, or of some of them where there are many."""
         each = max(1, PLACED // len(self.folds))
-        numbered = [(fold, n) for fold, part in enumerate(self.folds) for n in part[:each].tolist()]
+        numbered = [
+            (fold, number)
+            for fold, part in enumerate(self.folds)
+            for number in part[spread(len(part), each)].tolist()
+        ]
         wholes = self.images.wholes([number for _, number in numbered])
         progress, sums = self.reader.controls.progress, [PlaceSums() for _ in self.folds]
         for (fold, _), pixels in progress.track(

@@ -6,7 +6,6 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from igd.data.store import Pixels
@@ -14,6 +13,7 @@ from igd.errors import TrainingWarning
 from igd.files.checkpoint_file import stopped
 from igd.method.em import train
 from igd.method.training_state import TrainingState
+from igd.rng import spread
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.base import Scale
 from igd.scales.samples import FeatureSamples
@@ -95,5 +95,5 @@ def train_autoencoder(
 def _check_decoder(scale: AutoEncoderScale, samples: FeatureSamples) -> list[str]:
     if scale.objective.reconstruction is None or len(samples) < 2:
         return []
-    spread = torch.linspace(0, len(samples) - 1, min(CHECKED, len(samples))).long()
-    return check_decoder(scale.autoencoder, samples.batch(spread), scale.settings.similarity)
+    checked = samples.batch(spread(len(samples), CHECKED))
+    return check_decoder(scale.autoencoder, checked, scale.settings.similarity)

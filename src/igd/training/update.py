@@ -27,7 +27,7 @@ from igd.errors import UserError
 from igd.inference.conformal import Calibration, choose_rate, threshold
 from igd.inference.mismatch import record
 from igd.progress import Progress
-from igd.rng import generator
+from igd.rng import generator, spread
 from igd.scales.base import FeatureScale
 from igd.scales.fusion import Fusion
 from igd.training.calibrate import measured, name_odd_ones
@@ -201,8 +201,9 @@ def _joined(fitted: FittedState, new: Measured, rate: float) -> tuple[Fusion, Ca
 
 def _examples(fitted: FittedState, images: ImageSet, drawn: Tensor) -> Tensor:
     """Former and new images, half of each where there are enough."""
-    new = images.pixels[drawn[: EXAMPLES // 2]]
-    return torch.cat([fitted.examples[: EXAMPLES - len(new)], new])
+    new = images.pixels[drawn[spread(len(drawn), EXAMPLES // 2)]]
+    former = spread(len(fitted.examples), EXAMPLES - len(new))
+    return torch.cat([fitted.examples[former], new])
 
 
 def _told(

@@ -39,6 +39,7 @@ from igd.evaluation.compare_models import compare_models
 from igd.evaluation.evaluate import evaluate
 from igd.files import locked
 from igd.inference.predictor import Prediction
+from igd.rng import spread
 
 DONE, FAILED = 0, 1
 SHOWN = 24  # odd images with a map
@@ -194,7 +195,8 @@ def _draw_maps(job: Job, detector: IGD, samples: list[Sample]) -> None:
     odd = detector.provenance_["odd_images"][:SHOWN]
     by_name = {sample.identifier: sample for sample in samples}
     others = [sample for sample in samples if sample.identifier not in odd]
-    chosen = [by_name[name] for name in odd] + others[:: max(1, len(others) // TYPICAL)][:TYPICAL]
+    typical = [others[number] for number in spread(len(others), TYPICAL).tolist()]
+    chosen = [by_name[name] for name in odd] + typical
     job.store.forget_pictures(job.number)
     _keep_maps(job, detector, chosen, odd)
 
