@@ -19,5 +19,8 @@ def generator(seed: int, purpose: str, counter: int = 0) -> torch.Generator:
 def spread(count: int, most: int) -> Tensor:
     """At most so many of the numbers below `count`, from the first to the last: what comes first in
     a folder may be of one day or one camera.
+
+    >>> spread(10, 4).tolist()
+    [0, 3, 6, 9]
     """
     return torch.linspace(0, count - 1, min(most, count)).long()
