@@ -14,7 +14,6 @@ others is taken, and only its figure on this set counts.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -23,14 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from conditions import conditions
+from conditions import conditions, publish
 from safetensors.torch import load_file, save_file
 from set_features import SetFeatures, data_arguments, features_of, find_sets
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.files import write_text
 from igd.inference.conformal import threshold
 from igd.progress import Progress, TerminalProgress
 from igd.scales.bank import BankScale
@@ -190,9 +188,7 @@ def main() -> None:
         **conditions("fast", options.seeds[0]),
         **summary,
     }
-    print(json.dumps(told, indent=1))
-    if options.out:
-        write_text(options.out, json.dumps(told, indent=1) + "\n")
+    publish(told, options.out)
 
 
 def summarise(asked: list[Candidate], by_set: dict[str, list[dict[str, float]]]) -> dict[str, Any]:

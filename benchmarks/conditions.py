@@ -1,8 +1,12 @@
-"""What every measurement records about how it was made, and what 'from scratch' means."""
+"""What every measurement records about how it was made, how it is told, and what 'from scratch'
+means.
+"""
 
 from __future__ import annotations
 
+import json
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from igd import __version__, cpu
@@ -11,6 +15,8 @@ cpu.let_waiting_threads_sleep()  # as every command does, before torch is import
 cpu.let_threads_take_turns()
 
 import torch  # noqa: E402
+
+from igd.files import write_text  # noqa: E402
 
 # Parameters of the published results from scratch, whatever the recipes' defaults become.
 FROM_SCRATCH: dict[str, Any] = {"pretrain": "scratch", "combination": "sum"}
@@ -26,3 +32,12 @@ def conditions(recipe: str, seed: int) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "date": date.today().isoformat(),
     }
+
+
+def publish(result: dict[str, Any], out: Path | None, shown: str | None = None) -> None:
+    """Print a result, or the part of it that is worth looking at, and write it where that is asked
+    for.
+    """
+    print(json.dumps(result[shown] if shown else result, indent=1))
+    if out:
+        write_text(out, json.dumps(result, indent=1) + "\n")

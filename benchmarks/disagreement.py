@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from choice import parts_of
-from conditions import conditions
+from conditions import conditions, publish
 from feature_space import auroc, by_set, difference, held_out_and_learnt, together, white_patches
 from hardship import CONDITIONS, kept_run
 from set_features import data_arguments, features_of, find_sets, images_of
@@ -141,9 +141,7 @@ def main() -> None:
         },
         "runs": runs,
     }
-    print(json.dumps(told["disagreement"], indent=1))
-    if options.out:
-        write_text(options.out, json.dumps(told, indent=1) + "\n")
+    publish(told, options.out, "disagreement")
 
 
 if __name__ == "__main__":

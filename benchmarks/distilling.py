@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from conditions import conditions
+from conditions import conditions, publish
 from numpy.typing import NDArray
 from pretraining import as_pixels
 from sklearn.metrics import roc_auc_score
@@ -96,9 +96,7 @@ def main() -> None:
         **conditions("fast", options.seed),
         "students": runs,
     }
-    print(json.dumps(told, indent=1))
-    if options.out:
-        write_text(options.out, json.dumps(told, indent=1) + "\n")
+    publish(told, options.out)
 
 
 def read(arrays: Any, name: str, backbone: Backbone, options: argparse.Namespace) -> Split:

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from choice import READINGS, RULES, SCALINGS, THE_DEFAULT, parts_of
-from conditions import conditions
+from conditions import conditions, publish
 from hardship import CONDITIONS, drawn, kept_run
 from set_features import SetFeatures, data_arguments, features_of, find_sets
 from sklearn.metrics import roc_auc_score
@@ -328,9 +328,7 @@ def main() -> None:
         "ablation": summary(runs, options.steps),
         "runs": runs,
     }
-    print(json.dumps(told["ablation"], indent=1))
-    if options.out:
-        write_text(options.out, json.dumps(told, indent=1) + "\n")
+    publish(told, options.out, "ablation")
 
 
 def summary(runs: list[dict[str, Any]], scored_at: Sequence[int]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from choice import THE_DEFAULT, deviations, figures, mean_of, parts_from
-from conditions import conditions
+from conditions import conditions, publish
 from set_features import SetFeatures, data_arguments, features_of, find_sets
 from torch import Tensor
 
@@ -133,9 +133,7 @@ def main() -> None:
         ],
         "runs": runs,
     }
-    print(json.dumps(told["hardships"], indent=1))
-    if options.out:
-        write_text(options.out, json.dumps(told, indent=1) + "\n")
+    publish(told, options.out, "hardships")
 
 
 def _figures(runs: list[dict[str, Any]], condition: str, variant: str) -> list[dict[str, float]]:

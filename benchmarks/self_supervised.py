@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from conditions import conditions
+from conditions import conditions, publish
 from from_scratch import Held, divided
 from torch import Tensor
 from watching import EncoderWatch
@@ -141,9 +141,7 @@ def main() -> None:
         **conditions("fast", options.seed),
         "students": by_step(kept),
     }
-    print(json.dumps(result["students"], indent=1))
-    if options.out:
-        write_text(options.out, json.dumps(result, indent=1) + "\n")
+    publish(result, options.out, "students")
 
 
 def commands(kept: list[dict[str, Any]], options: argparse.Namespace) -> list[str]:

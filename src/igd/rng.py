@@ -1,5 +1,6 @@
 """Random numbers that depend on a seed and a purpose, and on nothing else; and choices without
-them."""
+them.
+"""
 
 from __future__ import annotations
 

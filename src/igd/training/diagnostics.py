@@ -22,7 +22,7 @@ VANISHED = 0.1
 
 # Reconstruction error; below it, one good reconstruction may well serve images that are all alike.
 POOR = 0.2
-FEWEST = 8  # images whose median is none of them at most of its pixels
+FEWEST = 8  # images: the median of fewer resembles each of them too much to compare with
 # Own reconstruction error over another image's, above which the decoder does not use the latent.
 IGNORED = 0.97
 

@@ -69,7 +69,7 @@ def split_separate(count: int, separate: Tensor, plan: Plan, seed: int) -> Split
 
 def _drawn(images: Tensor, most: int, seed: int) -> Tensor:
     """At most so many of the images, at random and in their order: the first in a folder may be of
-    one day or one camera, and so are those of a group.
+    one day or one camera, as may those of one group.
     """
     if len(images) <= most:
         return images
