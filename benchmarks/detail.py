@@ -16,18 +16,7 @@ from torch import Tensor
 
 from igd.benchmark.methods import Method, Scored
 from igd.data.sample import Sample
-
-LEAST = 1e-4  # of each number, before its logarithm
-
-
-def detail(image: Tensor) -> Tensor:
-    """Contrast, and differences of neighbours, as logarithms: (b, c, h, w) -> (b, 3)."""
-    shown = [
-        image.std(dim=(1, 2, 3)),
-        image.diff(dim=2).abs().mean(dim=(1, 2, 3)),
-        image.diff(dim=3).abs().mean(dim=(1, 2, 3)),
-    ]
-    return torch.stack(shown, dim=1).clamp(min=LEAST).log()
+from igd.scales.encoder_statistics import detail
 
 
 def mahalanobis(vectors: Tensor, normal: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 from conditions import conditions
-from detail import detail, mahalanobis
+from detail import mahalanobis
 from pretraining import as_pixels
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
@@ -44,6 +44,7 @@ from igd.method.training_state import TrainingState
 from igd.progress import Progress, TerminalProgress
 from igd.rng import generator
 from igd.scales.autoencoder import AutoEncoderScale
+from igd.scales.encoder_statistics import detail
 from igd.scales.fusion import RobustScaler
 from igd.scales.recipes import RECIPES, AutoEncoderSettings
 from igd.scales.samples import FeatureSamples
@@ -186,7 +187,11 @@ def run(
 
 @torch.no_grad()
 def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dict[str, float]:
-    """AUROC of the score at each share of l_h, and of what images show without any network."""
+    """AUROC of the score at each share of l_h, of what images show without any network, and of the
+    statistics that `fast` reads in place of l_h.
+    """
+    scale.describe(samples)
+    assert scale.statistics is not None
     learnt, seen = (
         samples.batch(torch.arange(min(len(samples), LEARNT))),
         scale.samples(held.scored),
@@ -194,19 +199,21 @@ def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dic
     latents = [scale.autoencoder(part, decode=False).latent
                for part in learnt.encoder_input.split(AT_ONCE)]  # fmt: skip
     centre = torch.cat(latents).mean(dim=0)
-    errors, latents, details = [], [], []
+    errors, latents, details, statistics = [], [], [], []
     for part in torch.arange(len(seen)).split(AT_ONCE):
         batch = seen.batch(part)
-        decoded = scale.autoencoder(batch.encoder_input)
-        assert decoded.reconstruction is not None
+        each, maps = scale.autoencoder.encoder.with_maps(batch.encoder_input)
+        reconstruction = scale.autoencoder.decoder(each)
         errors.append(
-            reconstruction_error(
-                batch.image, decoded.reconstruction, scale.settings.similarity
-            ).clamp(max=1)
+            reconstruction_error(batch.image, reconstruction, scale.settings.similarity).clamp(
+                max=1
+            )
         )
-        latents.append(decoded.latent)
+        latents.append(each)
         details.append(detail(batch.image))
+        statistics.append(torch.stack([*scale.statistics.distances(batch.image, maps).values()]))
     error, latent, shown = torch.cat(errors), torch.cat(latents), torch.cat(details)
+    channels, own = torch.cat(statistics, dim=1)
     variance = squared_distance(latent[:SCALING], centre).median()
     terms = [error, anomaly(latent, centre, variance)]
     scaled = [RobustScaler.fit(term[:SCALING])(term) for term in terms]
@@ -218,6 +225,10 @@ def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dic
     three = [each.log() for each in (error, squared_distance(latent, centre), distance)]
     deviations = [RobustScaler.fit_upper(each[:SCALING], UPPER)(each) for each in three]
     found["with detail"] = held.auroc(scale_score(deviations, WITH_DETAIL))
+    found["statistics alone"] = held.auroc(channels)
+    fast = [RobustScaler.fit(each[:SCALING])(each) for each in (error, channels, own)]
+    found["l_r, statistics"] = held.auroc(scale_score(fast[:2], [1.0, 1.0]))
+    found["l_r, statistics, detail"] = held.auroc(scale_score(fast, [1.0, 1.0, 1.0]))
     return found
 
 

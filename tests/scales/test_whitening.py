@@ -90,3 +90,15 @@ def test_directions_are_those_of_the_covariance(number: int, count: int) -> None
     expected = torch.linalg.eigvalsh(centred.T @ centred / number).flip(0)[:count]
     torch.testing.assert_close(variance, expected)
     torch.testing.assert_close((centred @ direction).square().mean(dim=0), expected)
+
+
+def test_features_that_are_dead_or_nearly_so_have_directions() -> None:
+    """A network's channels may hardly ever fire; in single precision, LAPACK gives up on some."""
+    vectors = torch.randn(400, 200) * torch.logspace(0, -25, 200)
+    vectors[:, ::4] = 0
+    centred = vectors - vectors.mean(dim=0)
+    with pytest.raises(torch.linalg.LinAlgError):
+        torch.linalg.eigh(centred.T @ centred / 400)
+    variance, direction = principal(centred, 100)
+    torch.testing.assert_close(direction.T @ direction, torch.eye(100), rtol=0, atol=1e-5)
+    torch.testing.assert_close((centred @ direction).square().mean(dim=0), variance)

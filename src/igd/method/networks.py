@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +34,12 @@ class Encoder(nn.Module):
     def forward(self, encoder_input: Tensor) -> Tensor:
         latent: Tensor = self.linear(self.backbone(encoder_input))
         return latent
+
+    def with_maps(self, image: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """The latent of images, and the output of every block on the way to it."""
+        backbone = cast(ResNet18, self.backbone)
+        maps = backbone.maps(image)
+        return self.linear(backbone.pool(maps[-1])), maps
 
 
 class Decoder(nn.Module):

@@ -43,7 +43,7 @@ from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
-FORMAT = 7
+FORMAT = 8
 KIND = "model"
 MOST_SCALES = 16
 MOST_OVERLAP = 8  # patches over a pixel, along each axis

@@ -14,16 +14,18 @@ from torch import Tensor
 from igd.backbones.features import Features, patch_features
 from igd.data.patches import all_patches, lay_over, mirrored
 from igd.data.store import Pixels
+from igd.files.checkpoint_file import under
 from igd.files.tensors import load_weights
 from igd.method.gaussian import GaussianDescriptor, squared_distance
-from igd.method.networks import AutoEncoder, Critic
+from igd.method.networks import AutoEncoder, Critic, Decoded
 from igd.method.objective import Objective, anomaly_score
 from igd.method.reconstruction import reconstruction_error_and_map
 from igd.method.scoring import worst_patch
 from igd.method.training_state import TrainingState, start_training
 from igd.ops.filters import resize, smooth
-from igd.rng import generator
+from igd.rng import generator, spread
 from igd.scales.base import Scale, ScaleOutput, concatenated
+from igd.scales.encoder_statistics import EncoderStatistics
 from igd.scales.position_moments import CELL, PositionDescriptor, PositionMoments, excess
 from igd.scales.recipes import AutoEncoderSettings
 from igd.scales.samples import FeatureSamples
@@ -32,6 +34,7 @@ from igd.scales.whitening import start_whitened
 FEWEST_MAPS = 3  # that tell what is usual at a position
 NEIGHBOUR_SHRINKAGE, GLOBAL_SHRINKAGE = 0.25, 0.5  # of the variance of a position's error
 LEAST_SPREAD = 0.02  # at a position, as a share of the mean error: a few maps may agree by chance
+DESCRIBED = 4096  # images, at most, that statistics are taken from
 PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory
 
 Network = TypeVar("Network", bound=torch.nn.Module)
@@ -45,6 +48,8 @@ class AutoEncoderScale(Scale):
     descriptor: GaussianDescriptor  # learnt, or read from a file
     # Of the error at each position; None: maps show errors as they are.
     background: PositionDescriptor | None = None
+    # Of the encoder at every depth; None: l_h counts in its place.
+    statistics: EncoderStatistics | None = None
 
     def __init__(
         self,
@@ -111,6 +116,19 @@ class AutoEncoderScale(Scale):
         )
         self.history = state.history
         self.autoencoder.requires_grad_(False)  # scoring uses the library's convolutions
+
+    @torch.no_grad()
+    def describe(self, samples: FeatureSamples) -> None:
+        """Learn the statistics of the encoder as training left it, where they count."""
+        if not self._by_statistics:
+            return
+        self.statistics = EncoderStatistics()
+        chosen = spread(len(samples), DESCRIBED)
+        batches = map(samples.batch, chosen.split(max(1, PIXELS_AT_ONCE // self.side**2)))
+        encoder = self.autoencoder.encoder
+        self.statistics.learn(
+            (each.image, encoder.with_maps(each.encoder_input)[1]) for each in batches
+        )
 
     def measure(self, latent: Tensor | None, maps: PositionMoments) -> None:
         """What is usual among images that nothing was fitted to, from their maps and, of whole
@@ -191,8 +209,13 @@ class AutoEncoderScale(Scale):
         """l_r and l_h of each patch (n,), as far as the objective has them, and the map of each (n,
         side, side).
         """
-        objective = self.objective
-        decoded = self.autoencoder(encoder_input, decode=objective.reconstruction is not None)
+        objective, further = self.objective, {}
+        if self.statistics is None:
+            decoded = self.autoencoder(encoder_input, decode=objective.reconstruction is not None)
+        else:
+            latent, seen = self.autoencoder.encoder.with_maps(encoder_input)
+            decoded = Decoded(latent, self.autoencoder.decoder(latent), None)
+            further = self.statistics.distances(image, seen)
         anomaly = anomaly_score(objective, self.descriptor, decoded.latent)
         if objective.reconstruction is None:
             return {"anomaly": anomaly}, anomaly.view(-1, 1, 1).expand(-1, self.side, self.side)
@@ -205,16 +228,28 @@ class AutoEncoderScale(Scale):
             product=objective.product_map,
         )
         losses = {"reconstruction": error.clamp(max=1)}
-        return {
-            **losses,
-            "anomaly": anomaly,
-        } if objective.classifier else losses, anomaly_map.clamp(max=1)
+        if objective.classifier:
+            losses |= {"anomaly": anomaly, **further}
+        return losses, anomaly_map.clamp(max=1)
+
+    @property
+    def _both_terms(self) -> bool:
+        """Whether the objective has l_r and l_h."""
+        return self.objective.reconstruction is not None and self.objective.classifier is not None
+
+    @property
+    def _by_statistics(self) -> bool:
+        return self.settings.statistics and self.features is None and self._both_terms
 
     @property
     def _weights(self) -> list[float]:
         """Of the losses in a score."""
-        if self.objective.reconstruction is None or self.objective.classifier is None:
+        if not self._both_terms:
             return [1.0]
+        if (
+            self._by_statistics
+        ):  # l_r, and the statistics in place of l_h, which is told all the same
+            return [1.0, 0.0, 1.0, 1.0]
         return [1 - self.settings.anomaly_share, self.settings.anomaly_share]
 
     def _laid_over(self, maps: Tensor, stride: int, beyond: int) -> Tensor:
@@ -257,7 +292,14 @@ class AutoEncoderScale(Scale):
             "background.mean": background.mean,
             "background.whitener": background.whitener,
         }
-        return {**omega, "history": self.history, **weights, **(usual or {})}
+        statistics = self.statistics.tensors() if self.statistics else {}
+        return {
+            **omega,
+            "history": self.history,
+            **weights,
+            **(usual or {}),
+            **{f"statistics.{key}": value for key, value in statistics.items()},
+        }
 
     def restore(self, tensors: dict[str, Tensor], path: Path) -> None:
         with torch.device(
@@ -277,6 +319,9 @@ class AutoEncoderScale(Scale):
                 f"the descriptor of the {self.settings.name} model has the wrong shape"
             )
         self.descriptor, self.history = GaussianDescriptor(mean, variance), tensors["history"]
+        if self._by_statistics:
+            self.statistics = EncoderStatistics()
+            self.statistics.restore(under("statistics.", tensors))
         if "background.mean" in tensors:
             self.background = PositionDescriptor(
                 tensors["background.mean"], tensors["background.whitener"]

@@ -32,6 +32,9 @@ class AutoEncoderSettings:
     latent_size: int | None = 128  # Z, no more than a frozen backbone has features; None: as many
     start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
     anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
+    # Gaussians of the encoder at every depth and of the image's own detail take the place of l_h in
+    # the score; for encoders that learn from scratch, in scores whose parts are scaled.
+    statistics: bool = False
     smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
     maps = ()  # it reads none of a backbone by its number
 
@@ -221,6 +224,7 @@ _FAST_SMALL = AutoEncoderSettings(
     replace(_FAST, steps=1000, batch_size=16),
     width=16,
     anomaly_share=0.25,
+    statistics=True,
     smoothing=1.0,
 )
 _FAST_LARGE = (
@@ -240,7 +244,12 @@ _FAST_LARGE = (
     ),
 )
 # The authors weight l_h of whole images with nine tenths and that of patches with one.
-_ON_WHOLE_IMAGES: dict[str, Any] = {"anomaly_share": 0.9, "latent_size": 1024, "start": "whitened"}
+_ON_WHOLE_IMAGES: dict[str, Any] = {
+    "anomaly_share": 0.9,
+    "latent_size": 1024,
+    "start": "whitened",
+    "statistics": False,
+}
 _FROZEN_SMALL = (
     replace(_FAST_SMALL, training=replace(_REFINE, batch_size=32), **_ON_WHOLE_IMAGES),
     # What small images show lies anywhere: the whole says whether, 8 x 8 positions show where.

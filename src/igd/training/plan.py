@@ -133,6 +133,11 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
     calibrated = combination == "calibrated"
+    if not calibrated:  # the paper's sum is one of l_r and l_h
+        settings = [
+            replace(each, statistics=False) if isinstance(each, AutoEncoderSettings) else each
+            for each in settings
+        ]
     if tiling:
         refuse_with_tiles(parameters, settings, calibrated)
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
