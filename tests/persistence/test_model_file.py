@@ -47,6 +47,28 @@ def test_scales_that_read_no_map_are_loaded_too(tmp_path: Path) -> None:
     assert loaded.predict(images[0]).score == detector.predict(images[0]).score
 
 
+@pytest.mark.filterwarnings("ignore:.*model.*")
+def test_statistics_of_an_encoder_are_loaded_and_a_file_without_them_scores_by_l_h(
+    tmp_path: Path,
+) -> None:
+    path, images = tmp_path / "scratch.igd", stripes(24)
+    quick = {"pretrain": "scratch", "steps": 2, "width": 2}
+    detector = IGD(**quick).fit(images)
+    detector.save(path)
+    one, other = (each.predict(images[0]) for each in (detector, IGD.load(path)))
+    assert (one.score, one.terms) == (other.score, other.terms)
+    assert {"global.statistics", "global.detail"} <= one.terms.keys()
+
+    former = IGD(**quick, combination="sum").fit(images)
+    former.save(path)
+    by_l_h = former.predict(images[0])
+    assert by_l_h.terms.keys() == {"global.reconstruction", "global.anomaly"}
+    before = edit(
+        path, lambda header: (header.update(format=7), header["scales"][0].pop("statistics"))
+    )
+    assert IGD.load(before).predict(images[0]).score == by_l_h.score
+
+
 def test_what_has_learnt_is_frozen(fitted: IGD, saved: Path) -> None:
     for detector in (fitted, IGD.load(saved)):
         weights = [
@@ -73,7 +95,7 @@ def test_large_models_too(fitted_large: IGD, tmp_path: Path) -> None:
 def test_file_says_what_made_it(saved: Path) -> None:
     with safe_open(saved, framework="pt") as opened:
         header = json.loads(opened.metadata()["igd"])
-    assert header["format"] == 7
+    assert header["format"] == 8
     assert header["parameters"]["recipe"] == "fast"
     assert header["scales"][0]["training"]["seed"] == 1
     assert {"made_by", "made_at", "torch", "images", "fingerprint"} <= header["provenance"].keys()
@@ -119,6 +141,8 @@ def test_newer_and_other_kinds(saved: Path) -> None:
         lambda header: header["scales"][0].update(surprise=1),
         lambda header: header["scales"][0].update(stride=0),
         lambda header: header["scales"][0].update(smoothing="x"),
+        lambda header: header["scales"][0].update(statistics=True),
+        lambda header: header["scales"][0].update(statistics=1),
         lambda header: header["calibration"].update(background_level=float("nan")),
         lambda header: header["fusion"].update(threshold=float("inf")),
         lambda header: header["fusion"].update(scalers=None, sharpness=9.0),

@@ -1,5 +1,8 @@
 """What a trained model makes of images that it was not fitted to."""
 
+from dataclasses import replace
+
+import pytest
 import torch
 
 from igd.method.gaussian import GaussianDescriptor
@@ -62,3 +65,42 @@ def test_frozen_features_need_no_warm_up() -> None:
     assert (
         AutoEncoderScale(settings, OBJECTIVES["dsvdd"], SIDE, 1, features=8).objective.warm_up == 0
     )
+
+
+def described(objective: str, features: int | None = None) -> AutoEncoderScale:
+    """A narrow scale of `fast`, untrained, with what it takes from its images."""
+    settings = replace(RECIPES["fast"].small[0], width=2)
+    scale = AutoEncoderScale(settings, OBJECTIVES[objective], SIDE, 1, features)
+    pixels = torch.randint(0, 256, (20, 1, SIDE, SIDE), dtype=torch.uint8)
+    samples = scale.samples(pixels, None if features is None else torch.randn(20, features))
+    scale.start(samples)
+    scale.descriptor = GaussianDescriptor(torch.zeros(scale.latent_size), torch.tensor(1.0))
+    scale.autoencoder.requires_grad_(False)
+    scale.describe(samples)
+    return scale
+
+
+def test_statistics_stand_in_the_score_where_l_h_stood() -> None:
+    scale = described("igd")
+    flat, noise = (torch.full((1, 1, SIDE, SIDE), 128), torch.randint(0, 256, (1, 1, SIDE, SIDE)))
+    output = scale.score(torch.cat([flat, noise]).byte(), None)
+    parts = dict(zip(output.terms, output.parts, strict=True))
+    assert list(parts) == ["reconstruction", "anomaly", "statistics", "detail"]
+    assert output.weights == [1, 0, 1, 1]
+    assert (parts["statistics"][0], parts["detail"][0]) > (parts["statistics"][1], 1)
+    scale.settings, scale.statistics = replace(scale.settings, statistics=False), None
+    without = scale.score(torch.cat([flat, noise]).byte(), None)
+    assert without.weights == [0.75, 0.25]
+    for name, term in without.terms.items():
+        torch.testing.assert_close(term, parts[name])
+
+
+@pytest.mark.parametrize("objective", ["mse", "rec", "dsvdd"])
+def test_an_objective_of_one_term_is_scored_by_it(objective: str) -> None:
+    scale = described(objective)
+    assert scale.statistics is None
+    assert len(scale.score(torch.zeros(1, 1, SIDE, SIDE, dtype=torch.uint8), None).parts) == 1
+
+
+def test_frozen_features_have_no_statistics() -> None:
+    assert described("igd", features=8).statistics is None

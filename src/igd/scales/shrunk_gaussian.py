@@ -46,7 +46,7 @@ class ShrunkGaussian:
             centred, min(self.most, len(centred) - 1, centred.shape[1])
         )
         variance = variance * len(centred) / count
-        self.directions = directions.T.half().float().contiguous()  # as the file holds them
+        self.directions = directions.T.half().to(centred).contiguous()  # as the file holds them
         left = (centred.square().sum() + rest) / count - variance.sum()
         self.variance = torch.cat([variance, (left / max(self._others, 1)).clamp(min=0)[None]])
 
