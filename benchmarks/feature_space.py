@@ -326,6 +326,7 @@ def main() -> None:
         **conditions("fast", options.seeds[0]),
         "condition": condition.name,
         "ablation": summary(runs, options.steps),
+        **({"leave_one_set_out": left_out(runs)} if condition == CONDITIONS[0] else {}),
         "runs": runs,
     }
     publish(told, options.out, "ablation")
@@ -357,6 +358,36 @@ def summary(runs: list[dict[str, Any]], scored_at: Sequence[int]) -> dict[str, A
                 differences[f"{one} - {other}, l_r"] = difference(*pair)
         told[f"{steps} steps"] = {"means": means, "differences": differences}
     return told
+
+
+def left_out(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is reached on each set by what is best on the others: the default, or the default with
+    one of the readings.
+    """
+    figures = {"default": by_set(runs, "default")}
+    for run in runs:
+        name, steps = run["objective"], run["steps"]
+        for term in [key for key in run if key.startswith("fused")]:
+            if f"{name}, {steps} steps, {term}" not in figures:
+                those = [
+                    each for each in runs if (each["objective"], each["steps"]) == (name, steps)
+                ]
+                figures[f"{name}, {steps} steps, {term}"] = by_set(those, term)
+    chosen, reached = {}, {}
+    for left in figures["default"]:
+        others = {
+            name: np.mean([value for key, value in of_sets.items() if key != left])
+            for name, of_sets in figures.items()
+        }
+        best = max(others, key=lambda name: others[name])
+        chosen[left], reached[left] = best, round(figures[best][left], 4)
+    return {
+        "candidates": len(figures),
+        "mean": round(float(np.mean(list(reached.values()))), 4),
+        "beside_default": difference(reached, figures["default"]),
+        "chosen": chosen,
+        "reached": reached,
+    }
 
 
 def by_set(runs: list[dict[str, Any]], term: str) -> dict[str, float]:

@@ -71,11 +71,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "rate 3e-3": {"learning_rate": 3e-3},
     "rate 3e-4": {"learning_rate": 3e-4},
     "batch 16": {"batch_size": 16},
+    "batch 16, bf16": {"batch_size": 16, "precision": "bf16-mixed"},
     "warm-up": {"batch_size": 16, "warm_up": 0.05},
     "latent 16": {"latent_size": 16},
     "width 32": {"width": 32},
     "no interpolation": {"interpolation": False},
     "paper": {"recipe": "paper"},
+    "paper, bf16": {"recipe": "paper", "precision": "bf16-mixed"},
     "paper, width 16": {"recipe": "paper", "width": 16},
 }
 
@@ -119,6 +121,7 @@ def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, O
     variant names, with its changes; the steps are as many as see the images that `steps` of 64 see.
     """
     told = {"batch_size": BATCH, "seed": seed, **VARIANTS[variant]}
+    told.pop("precision", None)
     settings, objective = RECIPES[told.pop("recipe", "fast")].small[0], OBJECTIVES["igd"]
     assert isinstance(settings, AutoEncoderSettings)
     told["steps"] = steps * BATCH // told["batch_size"]
@@ -137,6 +140,7 @@ def run(
     objective: Objective,
     points: Sequence[int],
     saved: Checkpoint,
+    precision: str = "32-true",
 ) -> list[dict[str, Any]]:
     """One training, from its beginning or its checkpoint, scored at these points and at its end."""
     training, side, channels = settings.training, held.learnt.shape[-1], held.learnt.shape[1]
@@ -180,7 +184,7 @@ def run(
 
     if not curve:
         score(state)
-    fabric = make_fabric("cpu", "32-true")
+    fabric = make_fabric("cpu", precision)
     train(state, samples, objective, settings.similarity, training, fabric, after_step)
     return curve
 
@@ -261,7 +265,8 @@ def main() -> None:
             numbers = {"settings": asdict(settings), "objective": asdict(objective)}
             path = file.with_suffix(".checkpoint")
             saved = Checkpoint(path, digest([file.stem, numbers]), {"parameters": numbers})
-            curve = run(held, settings, objective, points, saved)
+            precision = VARIANTS[variant].get("precision", "32-true")
+            curve = run(held, settings, objective, points, saved, precision)
             told = {"variant": variant, "class": number, "of_steps": options.steps}
             told |= {"share": options.share, "curve": curve}
             write_text(file, json.dumps(told))

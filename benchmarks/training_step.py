@@ -4,7 +4,8 @@ Plain is what the paper's equations suggest in PyTorch as it comes: encode and d
 critic encode and decode again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory
 layout and Adam as they are by default. Activations in place and strides of 1x1 convolutions are as
 in ours. Both start from the same weights; tests/method/test_convolutions.py compares the layers, in
-which alone their networks differ.
+which alone their networks differ. With `--precision bf16-mixed` ours rounds what convolutions read:
+that is other mathematics, for processors that multiply such numbers faster.
 
 python benchmarks/training_step.py --out docs/results/training-step.json
 """
@@ -41,6 +42,7 @@ from igd.method.similarity import PATCH, SMALLEST, WHOLE_IMAGE, Similarity
 from igd.method.training_state import Batch, TrainingState, start_training
 from igd.ops.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed
 from igd.scales.autoencoder import in_fast_layout
+from igd.training.distributed import make_fabric
 
 STEPS = 4
 
@@ -77,7 +79,7 @@ SHAPES = {
 }
 
 
-def both(shape: Shape) -> tuple[Callable[[], None], Callable[[], None]]:
+def both(shape: Shape, precision: str = "32-true") -> tuple[Callable[[], None], Callable[[], None]]:
     """Steps of ours and plain ones, from the same weights."""
     side, width, batch, setting = shape
     training = Training(steps=STEPS, batch_size=batch)
@@ -88,7 +90,11 @@ def both(shape: Shape) -> tuple[Callable[[], None], Callable[[], None]]:
         fresh(side, width, fast, training, True),
         fresh(side, width, usual, training, False),
     )
-    return partial(ours, one, fast, training, setting), partial(plain, other, usual, setting)
+    fabric = make_fabric("cpu", precision)
+    return (
+        partial(ours, one, fast, training, setting, fabric),
+        partial(plain, other, usual, setting),
+    )
 
 
 def main() -> None:
@@ -96,6 +102,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--precision", choices=("32-true", "bf16-mixed"), default="32-true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -104,11 +111,12 @@ def main() -> None:
         f"{f'{STEPS} training steps of the paper':<52} {'ours':>12} {'plain':>12}   times as fast"
     )
     for name, shape in SHAPES.items():
-        sides = both(shape)
+        sides = both(shape, options.precision)
         ratios[name] = compare(name, *sides, rounds=options.rounds)
     summary = {
         "what": f"{STEPS} training steps of the paper, ours and plain ones in turn",
-        "command": f"python benchmarks/training_step.py --rounds {options.rounds}",
+        "command": f"python benchmarks/training_step.py --rounds {options.rounds} "
+        f"--precision {options.precision}",
         **conditions("paper", 0),
         "ratios": ratios,
     }
@@ -157,11 +165,11 @@ def use_library_convolutions(network: nn.Module) -> None:
             setattr(part, name, usual)
 
 
-def ours(state: TrainingState, samples: Images, training: Training, setting: Similarity) -> None:
+def ours(
+    state: TrainingState, samples: Images, training: Training, setting: Similarity, fabric: Fabric
+) -> None:
     state.step = 0
-    train(
-        state, samples, OBJECTIVES["igd"], setting, training, Fabric(accelerator="cpu", devices=1)
-    )
+    train(state, samples, OBJECTIVES["igd"], setting, training, fabric)
 
 
 def plain(state: TrainingState, samples: Images, setting: Similarity) -> None:

@@ -93,7 +93,7 @@ def test_directions_are_those_of_the_covariance(number: int, count: int) -> None
 
 
 def test_features_that_are_dead_or_nearly_so_have_directions() -> None:
-    """A network's channels may hardly ever fire; in single precision, LAPACK gives up on some."""
+    """A network's channels may hardly ever fire; in single precision, LAPACK gives up on such."""
     vectors = torch.randn(400, 200) * torch.logspace(0, -25, 200)
     vectors[:, ::4] = 0
     centred = vectors - vectors.mean(dim=0)

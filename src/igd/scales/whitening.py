@@ -55,21 +55,11 @@ def principal(centred: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """
     number, features = centred.shape
     if number >= features:
-        variance, direction = _eigenvectors(centred)
+        # In single precision LAPACK gives up, or gives no numbers, where features hardly ever vary.
+        variance, direction = torch.linalg.eigh((centred.T @ centred).double() / number)
+        variance, direction = variance.to(centred), direction.to(centred)
         return variance.flip(0)[:count].clamp(min=0), direction.flip(1)[:, :count]
     _, lengths, spanned = torch.linalg.svd(centred, full_matrices=False)
     variance = torch.cat([lengths.square() / number, centred.new_zeros(features - number)])[:count]
     together = torch.cat([spanned.T, torch.eye(features, count, dtype=centred.dtype)], dim=1)
     return variance, (spanned.T if count <= number else torch.linalg.qr(together).Q)[:, :count]
-
-
-def _eigenvectors(centred: Tensor) -> tuple[Tensor, Tensor]:
-    """Of the covariance of vectors, which in single precision fails where features are dead or
-    nearly so.
-    """
-    try:
-        variance, direction = torch.linalg.eigh(centred.T @ centred / len(centred))
-    except RuntimeError:  # torch's LinAlgError is one
-        double = centred.double()
-        variance, direction = torch.linalg.eigh(double.T @ double / len(double))
-    return variance.to(centred), direction.to(centred)
