@@ -97,8 +97,6 @@ def test_features_that_are_dead_or_nearly_so_have_directions() -> None:
     vectors = torch.randn(400, 200) * torch.logspace(0, -25, 200)
     vectors[:, ::4] = 0
     centred = vectors - vectors.mean(dim=0)
-    with pytest.raises(torch.linalg.LinAlgError):
-        torch.linalg.eigh(centred.T @ centred / 400)
     variance, direction = principal(centred, 100)
     torch.testing.assert_close(direction.T @ direction, torch.eye(100), rtol=0, atol=1e-5)
     torch.testing.assert_close((centred @ direction).square().mean(dim=0), variance)
