@@ -42,9 +42,9 @@ from igd.method.schedule import Training
 from igd.method.scoring import scale_score
 from igd.method.training_state import TrainingState
 from igd.progress import Progress, TerminalProgress
-from igd.rng import generator
-from igd.scales.autoencoder import AutoEncoderScale
-from igd.scales.encoder_statistics import detail
+from igd.rng import generator, spread
+from igd.scales.autoencoder import DESCRIBED, AutoEncoderScale
+from igd.scales.encoder_statistics import EncoderStatistics, detail
 from igd.scales.fusion import RobustScaler
 from igd.scales.recipes import RECIPES, AutoEncoderSettings
 from igd.scales.samples import FeatureSamples
@@ -76,6 +76,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "latent 16": {"latent_size": 16},
     "width 32": {"width": 32},
     "no interpolation": {"interpolation": False},
+    **{
+        f"batch 16, {name}": {"batch_size": 16, "objective": name}
+        for name in ("rec+gac", "rec", "mse")
+    },
     "paper": {"recipe": "paper"},
     "paper, bf16": {"recipe": "paper", "precision": "bf16-mixed"},
     "paper, width 16": {"recipe": "paper", "width": 16},
@@ -122,7 +126,10 @@ def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, O
     """
     told = {"batch_size": BATCH, "seed": seed, **VARIANTS[variant]}
     told.pop("precision", None)
-    settings, objective = RECIPES[told.pop("recipe", "fast")].small[0], OBJECTIVES["igd"]
+    settings, objective = (
+        RECIPES[told.pop("recipe", "fast")].small[0],
+        OBJECTIVES[told.pop("objective", "igd")],
+    )
     assert isinstance(settings, AutoEncoderSettings)
     told["steps"] = steps * BATCH // told["batch_size"]
     of_training, of_settings, of_objective = (
@@ -194,19 +201,19 @@ def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dic
     """AUROC of the score at each share of l_h, of what images show without any network, and of the
     statistics that `fast` reads in place of l_h.
     """
-    scale.describe(samples)
-    assert scale.statistics is not None
     learnt, seen = (
         samples.batch(torch.arange(min(len(samples), LEARNT))),
         scale.samples(held.scored),
     )
-    latents = [scale.autoencoder(part, decode=False).latent
-               for part in learnt.encoder_input.split(AT_ONCE)]  # fmt: skip
+    encode, statistics = scale.autoencoder.encoder.with_maps, EncoderStatistics()
+    latents = [encode(part)[0] for part in learnt.encoder_input.split(AT_ONCE)]
+    described = map(samples.batch, spread(len(samples), DESCRIBED).split(AT_ONCE))
+    statistics.learn((each.image, encode(each.encoder_input)[1]) for each in described)
     centre = torch.cat(latents).mean(dim=0)
-    errors, latents, details, statistics = [], [], [], []
+    errors, latents, details, distances = [], [], [], []
     for part in torch.arange(len(seen)).split(AT_ONCE):
         batch = seen.batch(part)
-        each, maps = scale.autoencoder.encoder.with_maps(batch.encoder_input)
+        each, maps = encode(batch.encoder_input)
         reconstruction = scale.autoencoder.decoder(each)
         errors.append(
             reconstruction_error(batch.image, reconstruction, scale.settings.similarity).clamp(
@@ -215,9 +222,9 @@ def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dic
         )
         latents.append(each)
         details.append(detail(batch.image))
-        statistics.append(torch.stack([*scale.statistics.distances(batch.image, maps).values()]))
+        distances.append(torch.stack([*statistics.distances(batch.image, maps).values()]))
     error, latent, shown = torch.cat(errors), torch.cat(latents), torch.cat(details)
-    channels, own = torch.cat(statistics, dim=1)
+    channels, own = torch.cat(distances, dim=1)
     variance = squared_distance(latent[:SCALING], centre).median()
     terms = [error, anomaly(latent, centre, variance)]
     scaled = [RobustScaler.fit(term[:SCALING])(term) for term in terms]

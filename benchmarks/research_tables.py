@@ -100,7 +100,21 @@ def ablation_table(result: dict[str, Any]) -> str:
         ]
         head = ("difference", "mean", "95 % interval", "sets better")
         parts.append(f"After {what}:\n\n{means}\n{table(head, rows)}")
+    if unseen := result.get("leave_one_set_out"):
+        parts.append(_left_out(unseen))
     return "\n".join(parts)
+
+
+def _left_out(unseen: dict[str, Any]) -> str:
+    """What a choice among all readings, made without a set, reaches on it."""
+    added, names = unseen["beside_default"], list(unseen["chosen"].values())
+    often = ", ".join(f"{name} ({names.count(name)})" for name in dict.fromkeys(names))
+    low, high = added["interval"]
+    return (
+        f"Leave one set out: of {unseen['candidates']} candidates, the default and the default "
+        f"with one of the readings, the best on the other sets has a mean of {unseen['mean']:.4f}, "
+        f"{added['mean']:+.4f} ({low:+.4f} to {high:+.4f}) beside the default. Chosen: {often}.\n"
+    )
 
 
 def time_to_quality_table(result: dict[str, Any]) -> str:
@@ -111,7 +125,8 @@ def time_to_quality_table(result: dict[str, Any]) -> str:
         for point in run["curve"]
     ]
     keys = list(dict.fromkeys(key for point in points for key in point))
-    shown = [key for key in keys if key.startswith("share") or "detail" in key]
+    told = ("share", "detail", "statistics")
+    shown = [key for key in keys if any(word in key for word in told)]
     groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for point in points:
         groups.setdefault((point["variant"], point["of_steps"], point["images"]), []).append(point)
@@ -134,8 +149,11 @@ def time_to_quality_table(result: dict[str, Any]) -> str:
     whole = table(head, rows)
     if result["split"] != "test":
         return whole
-    each = [(point["class"], *(_mean([point], key) for key in shown)) for point in points]
-    return f"{whole}\n{table(('class', *names), each)}"
+    each = [
+        (point["class"], point["of_steps"], *(_mean([point], key) for key in shown))
+        for point in points
+    ]
+    return f"{whole}\n{table(('class', 'of steps', *names), each)}"
 
 
 def _variant(run: dict[str, Any]) -> str:
