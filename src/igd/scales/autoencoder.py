@@ -26,14 +26,16 @@ from igd.ops.filters import resize, smooth
 from igd.rng import generator, spread
 from igd.scales.base import Scale, ScaleOutput, concatenated
 from igd.scales.encoder_statistics import EncoderStatistics
-from igd.scales.position_moments import CELL, PositionDescriptor, PositionMoments, excess
+from igd.scales.error_background import (
+    background_tensors,
+    describe_background,
+    read_background,
+)
+from igd.scales.position_moments import PositionDescriptor, PositionMoments, excess
 from igd.scales.recipes import AutoEncoderSettings
 from igd.scales.samples import FeatureSamples
 from igd.scales.whitening import start_whitened
 
-FEWEST_MAPS = 3  # that tell what is usual at a position
-NEIGHBOUR_SHRINKAGE, GLOBAL_SHRINKAGE = 0.25, 0.5  # of the variance of a position's error
-LEAST_SPREAD = 0.02  # at a position, as a share of the mean error: a few maps may agree by chance
 DESCRIBED = 4096  # images, at most, that statistics are taken from
 PIXELS_AT_ONCE = 16 * 256 * 256  # of input, while scoring; bounds memory
 
@@ -136,17 +138,12 @@ class AutoEncoderScale(Scale):
 
         Those that the encoder was fitted to lie closer to mu. Where they are fewer than the
         directions of its first layer, so much closer that l_h would be 1 for every other image. (Of
-        patches there are always enough.) And some positions, such as edges, are hard to reconstruct
-        in every image: a map should show what is unusual for its position.
+        patches there are always enough.)
         """
         if latent is not None:
             variance = squared_distance(latent, self.descriptor.mean).median()
             self.descriptor = replace(self.descriptor, variance=variance)
-        least = float(LEAST_SPREAD * maps.mean.mean()) ** 2
-        if maps.count >= FEWEST_MAPS and least:
-            self.background = maps.describe(
-                NEIGHBOUR_SHRINKAGE, GLOBAL_SHRINKAGE, ridge=0, least=least
-            )
+        self.background = describe_background(maps)
 
     def patch_features(self, features: Features, margin: int = 0, every: int = 1) -> Tensor:
         """A frozen backbone's features of the images' patches, in the order of `samples`: (n,
@@ -287,17 +284,12 @@ class AutoEncoderScale(Scale):
         assert self.history is not None
         omega = {"mean": self.descriptor.mean, "variance": self.descriptor.variance}
         weights = {f"weights.{key}": value for key, value in self.autoencoder.state_dict().items()}
-        background = self.background
-        usual = background and {
-            "background.mean": background.mean,
-            "background.whitener": background.whitener,
-        }
         statistics = self.statistics.tensors() if self.statistics else {}
         return {
             **omega,
             "history": self.history,
             **weights,
-            **(usual or {}),
+            **background_tensors(self.background),
             **{f"statistics.{key}": value for key, value in statistics.items()},
         }
 
@@ -322,19 +314,7 @@ class AutoEncoderScale(Scale):
         if self._by_statistics:
             self.statistics = EncoderStatistics()
             self.statistics.restore(under("statistics.", tensors))
-        if "background.mean" in tensors:
-            self.background = PositionDescriptor(
-                tensors["background.mean"], tensors["background.whitener"]
-            )
-            side, cells = self.image_side, (self.image_side // CELL[0]) ** 2
-            if self.background.mean.shape != (1, side, side) or self.background.whitener.shape != (
-                cells,
-                1,
-                1,
-            ):
-                raise ValueError(
-                    f"the background of the {self.settings.name} model has the wrong shape"
-                )
+        self.background = read_background(tensors, self.image_side)
 
 
 def in_fast_layout(network: Network) -> Network:
