@@ -9,7 +9,8 @@ The auto-encoder is an MLP, l_r is the cosine distance and the mean absolute err
 for the ablation of that name), l_h the Gaussian anomaly of latents, of all or of those at the same
 place ('per position'), the critic an MLP on decoded patches; weights are the paper's, or l_h's pull
 on the latents is limited ('balanced'), as `fast` does it. The map of an image is l_r of its
-patches, or l_h, or the paper's sum of both.
+patches, or l_h, or the paper's sum of both. 'Whole' is the paper's global model: the same of one
+vector an image, the mean and the deviation of its patches.
 
 A fifth of the training images is held out and scales the reading, so that it can join the readings
 of the default in their soft maximum: 'fused' is what the default becomes with it. One run a set,
@@ -60,10 +61,11 @@ E_STEP_EVERY = 100  # steps, and over so many patches:
 E_STEP_ON = 16_384
 TOP = 3
 STEPS = (700,)  # that it is scored after: about 10 s of a plain auto-encoder, 20 s of IGD
-PER_POSITION = "per position"
+PER_POSITION, WHOLE = "per position", "whole"
 ABLATION = (
     *("mse", "rec", "rec+gac", "igd", "rec+gac balanced", "igd balanced"),
     *(f"{name} {PER_POSITION}" for name in ("igd", "igd balanced")),
+    *(f"{name} {WHOLE}" for name in ("mse", "rec", "rec+gac", "igd", "igd balanced")),
 )
 FIGURES = ("l_r", "l_h", "sum", "default", *(f"fused with {t}" for t in ("l_r", "l_h", "sum")))
 PAIRS = (
@@ -76,6 +78,9 @@ PAIRS = (
     ("igd balanced", "mse"),
     (f"igd {PER_POSITION}", "igd"),
     (f"igd balanced {PER_POSITION}", "igd balanced"),
+    (f"rec {WHOLE}", f"mse {WHOLE}"),
+    (f"rec+gac {WHOLE}", f"rec {WHOLE}"),
+    (f"igd {WHOLE}", f"rec+gac {WHOLE}"),
 )
 BALANCE = 0.3  # of `fast`: l_h's largest pull, at the end, in units of the constraints'
 HELD_OUT = 5  # one image in so many scales the reading
@@ -106,10 +111,16 @@ def networks(size: int) -> Networks:
     )
 
 
-def patches_of(levels: list[Tensor]) -> Tensor:
-    """The fine level's patches, pooled: (n, rows, columns, d)."""
+def patches_of(levels: list[Tensor], whole: bool = False) -> Tensor:
+    """The fine level's patches, pooled, or one vector for all of an image's: (n, rows, columns,
+    d).
+    """
     together = unit_features([levels[number] for number in FINE])
-    return F.avg_pool2d(together, 3, 1, 1).permute(0, 2, 3, 1)
+    patches = F.avg_pool2d(together, 3, 1, 1).permute(0, 2, 3, 1)
+    if not whole:
+        return patches
+    deviation, mean = torch.std_mean(patches, dim=(1, 2), keepdim=True)
+    return torch.cat([mean, deviation], dim=3)
 
 
 def error(patch: Tensor, reconstruction: Tensor, objective: Objective) -> Tensor:
@@ -219,19 +230,23 @@ def held_out_and_learnt(count: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def white_patches(
-    features: SetFeatures, learnt: Tensor, held_out: Tensor
+    features: SetFeatures, learnt: Tensor, held_out: Tensor, whole: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Patches of images that are learnt from, of test images and of held-out ones, made white by
     the first: (n, rows, columns, d) each.
     """
-    training = patches_of(features.of(learnt))
+    training = patches_of(features.of(learnt), whole)
     rows = training.flatten(0, 2)
     mean = rows.mean(dim=0)
     drawn = (rows - mean)[:: max(1, len(rows) // WHITENED_ON)]
     whitener = whitening(covariance(drawn), RIDGE)
     training, test, scaling = (
         (each - mean) @ whitener
-        for each in (training, patches_of(features.test), patches_of(features.of(held_out)))
+        for each in (
+            training,
+            patches_of(features.test, whole),
+            patches_of(features.of(held_out), whole),
+        )
     )
     return training, test, scaling
 
@@ -248,7 +263,7 @@ def run(
     """
     objective = OBJECTIVES[name.partition(" ")[0]]
     held_out, learnt = held_out_and_learnt(len(features.training[0]), seed)
-    training, test, scaling = white_patches(features, learnt, held_out)
+    training, test, scaling = white_patches(features, learnt, held_out, name.endswith(WHOLE))
     number, rows, columns, _ = training.shape
     place = torch.arange(rows * columns)
     if not name.endswith(PER_POSITION):

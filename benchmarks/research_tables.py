@@ -98,7 +98,7 @@ def ablation_table(result: dict[str, Any]) -> str:
             )
             for name, row in found["differences"].items()
         ]
-        head = ("difference", "mean", "95 % interval", "sets better")
+        head = ("difference", "mean", "95 % interval", "better on")
         parts.append(f"After {what}:\n\n{means}\n{table(head, rows)}")
     if unseen := result.get("leave_one_set_out"):
         parts.append(_left_out(unseen))
