@@ -114,7 +114,8 @@ def main() -> None:
         sides = both(shape, options.precision)
         ratios[name] = compare(name, *sides, rounds=options.rounds)
     summary = {
-        "what": f"{STEPS} training steps of the paper, ours and plain ones in turn",
+        "what": f"{STEPS} training steps of the paper, ours ({options.precision}) and plain ones "
+        f"(32-true) in turn",
         "command": f"python benchmarks/training_step.py --rounds {options.rounds} "
         f"--precision {options.precision}",
         **conditions("paper", 0),

@@ -7,6 +7,7 @@ import torch
 
 from igd.method.gaussian import GaussianDescriptor
 from igd.method.objective import OBJECTIVES
+from igd.progress import Progress
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.position_moments import PositionMoments
 from igd.scales.recipes import RECIPES
@@ -41,7 +42,7 @@ def described(objective: str, features: int | None = None) -> AutoEncoderScale:
     scale.start(samples)
     scale.descriptor = GaussianDescriptor(torch.zeros(scale.latent_size), torch.tensor(1.0))
     scale.autoencoder.requires_grad_(False)
-    scale.describe(samples)
+    scale.describe(samples, Progress())
     return scale
 
 

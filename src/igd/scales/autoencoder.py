@@ -23,6 +23,7 @@ from igd.method.reconstruction import reconstruction_error_and_map
 from igd.method.scoring import worst_patch
 from igd.method.training_state import TrainingState, start_training
 from igd.ops.filters import resize, smooth
+from igd.progress import Progress
 from igd.rng import generator, spread
 from igd.scales.base import Scale, ScaleOutput, concatenated
 from igd.scales.encoder_statistics import EncoderStatistics
@@ -120,14 +121,15 @@ class AutoEncoderScale(Scale):
         self.autoencoder.requires_grad_(False)  # scoring uses the library's convolutions
 
     @torch.no_grad()
-    def describe(self, samples: FeatureSamples) -> None:
+    def describe(self, samples: FeatureSamples, progress: Progress) -> None:
         """Learn the statistics of the encoder as training left it, where they count."""
         if not self._by_statistics:
             return
+        encoder, chosen = self.autoencoder.encoder, spread(len(samples), DESCRIBED)
+        parts = chosen.split(max(1, PIXELS_AT_ONCE // self.side**2))
+        tracked = progress.track(parts, len(chosen), f"describing {self.settings.name} model", len)
+        batches = map(samples.batch, tracked)
         self.statistics = EncoderStatistics()
-        chosen = spread(len(samples), DESCRIBED)
-        batches = map(samples.batch, chosen.split(max(1, PIXELS_AT_ONCE // self.side**2)))
-        encoder = self.autoencoder.encoder
         self.statistics.learn(
             (each.image, encoder.with_maps(each.encoder_input)[1]) for each in batches
         )

@@ -88,7 +88,7 @@ def train_autoencoder(
     finally:
         progress.finish()
     scale.finish(state)
-    scale.describe(samples)
+    scale.describe(samples, progress)
     limited = settings.training.balance is not None
     return check_training(state, before, scale.objective, limited) + _check_decoder(scale, samples)
 
