@@ -54,8 +54,8 @@ these. So has the default up to 64 pixels: *Gaussian of embeddings* below is tod
 learnt from the first 4,000 images, where today's draws them (CIFAR-10, seed 0: 0.948 by both). What
 is called *igd, fast, imagenet* on MNIST, Fashion MNIST and CIFAR-10 was the default then, and its
 commands want `--scales global` today. What is called *fast, scratch* there was trained in 500 steps
-of 64 images, with l_h and l_r weighted equally; today it is 1,000 steps of 16, and statistics of the
-encoder stand in l_h's place. The ablation of Fashion MNIST from scratch had a quarter for l_h.
+of 64 images, with l_h and l_r weighted equally; today it is 1,000 steps of 16, and statistics of
+the encoder stand in l_h's place. The ablation of Fashion MNIST from scratch had a quarter for l_h.
 """
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
