@@ -138,7 +138,9 @@ def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, O
     )
     assert len(of_training) + len(of_settings) + len(of_objective) == len(told), variant
     training = replace(settings.training, **of_training)
-    return replace(settings, training=training, **of_settings), replace(objective, **of_objective)
+    # What a variant's encoder knows at every depth is measured whatever its objective.
+    settings = replace(settings, training=training, statistics=False, **of_settings)
+    return settings, replace(objective, **of_objective)
 
 
 def run(

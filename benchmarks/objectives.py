@@ -4,8 +4,8 @@ python benchmarks/objectives.py docs/results/from-scratch-mnist.json \\
     docs/results/from-scratch-fashion-mnist.json docs/results/from-scratch-cifar10.json \\
     --out docs/results/objectives.json
 
-Reads what from_scratch.py measured on held-out training images; intervals are Student's, over
-classes of all data sets.
+Reads what from_scratch.py measured on held-out training images, where l_r is the paper's, whatever
+a network was trained by; intervals are Student's, over classes of all data sets.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ def main() -> None:
         for shown, figure in FIGURES.items()
     }
     classes = sorted(set.intersection(*(set(each) for each in measured.values())))
+    if not classes:
+        missing = sorted({name for (name, _), figures in measured.items() if not figures})
+        raise SystemExit(f"no class was trained by all objectives; without any: {missing}")
     means: dict[str, dict[str, float]] = {}
     for (name, shown), figures in measured.items():
         mean = float(np.mean([figures[each] for each in classes]))

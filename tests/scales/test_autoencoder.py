@@ -10,7 +10,7 @@ from igd.method.objective import OBJECTIVES
 from igd.progress import Progress
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.position_moments import PositionMoments
-from igd.scales.recipes import RECIPES
+from igd.scales.recipes import RECIPES, without_effect_left_out
 
 SIDE = 32
 
@@ -35,7 +35,12 @@ def test_frozen_features_need_no_warm_up() -> None:
 
 def described(objective: str, features: int | None = None) -> AutoEncoderScale:
     """A narrow scale of `fast`, untrained, with what it takes from its images."""
-    settings = replace(RECIPES["fast"].small[0], width=2)
+    settings = without_effect_left_out(
+        replace(RECIPES["fast"].small[0], width=2),
+        OBJECTIVES[objective],
+        frozen=features is not None,
+        calibrated=True,
+    )
     scale = AutoEncoderScale(settings, OBJECTIVES[objective], SIDE, 1, features)
     pixels = torch.randint(0, 256, (20, 1, SIDE, SIDE), dtype=torch.uint8)
     samples = scale.samples(pixels, None if features is None else torch.randn(20, features))
@@ -53,6 +58,7 @@ def test_statistics_stand_in_the_score_where_l_h_stood() -> None:
     parts = dict(zip(output.terms, output.parts, strict=True))
     assert list(parts) == ["reconstruction", "anomaly", "statistics", "detail"]
     assert output.weights == [1, 0, 1, 1]
+    assert set(output.least) == {2, 3}
     assert (parts["statistics"][0], parts["detail"][0]) > (parts["statistics"][1], 1)
     scale.settings, scale.statistics = replace(scale.settings, statistics=False), None
     without = scale.score(torch.cat([flat, noise]).byte(), None)
@@ -70,3 +76,5 @@ def test_an_objective_of_one_term_is_scored_by_it(objective: str) -> None:
 
 def test_frozen_features_have_no_statistics() -> None:
     assert described("igd", features=8).statistics is None
+    with pytest.raises(ValueError, match="no use for an encoder's statistics"):
+        AutoEncoderScale(RECIPES["fast"].small[0], OBJECTIVES["rec"], SIDE, 1)

@@ -32,6 +32,13 @@ def test_a_far_outlier_still_beats_a_near_one() -> None:
     assert near < far < 1
 
 
+def test_logarithms_that_agree_by_chance_keep_a_deviation_of_their_own() -> None:
+    """Zero on their axis is nowhere in particular, and so is a share of the median."""
+    for value in (-3.0, 0.001):
+        assert RobustScaler.fit(torch.full((2,), value), least=0.2).mad == 0.2
+    assert RobustScaler.fit(torch.tensor([0.0, 1.0, 2.0]), least=0.2).mad > 1
+
+
 def test_scaler_measures_in_deviations_of_a_gaussian() -> None:
     scaler = RobustScaler.fit(5 + 0.5 * torch.randn(20_000))
     assert scaler.median == pytest.approx(5, abs=0.02)

@@ -73,8 +73,18 @@ def test_more_vectors_teach_what_all_together_would() -> None:
     )
 
 
-def test_tensors_that_do_not_fit_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("variance", lambda value: value[1:]),
+        ("variance", lambda value: value[:, None]),  # one image would be measured all the same
+        ("mean", lambda value: value[None]),
+        ("directions", lambda value: value[:, 1:]),
+        ("shrinkage", lambda value: value[None]),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(name: str, change) -> None:
     tensors = learnt(vectors(50)).tensors()
-    tensors["variance"] = tensors["variance"][1:]
+    tensors[name] = change(tensors[name])
     with pytest.raises(ValueError, match="wrong shape"):
         ShrunkGaussian(1024).restore(tensors)

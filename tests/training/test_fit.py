@@ -20,6 +20,7 @@ from igd.pretraining.distillation import Distillation
 from igd.pretraining.rotation import Rotation
 from igd.progress import Progress
 from igd.scales.base import Scale
+from igd.scales.encoder_statistics import LEAST_OF_DETAIL, LEAST_STATISTICS
 from igd.scales.factory import build_scale
 from igd.scales.recipes import RECIPES, find_objective
 from igd.training.checkpoint import Controls
@@ -271,3 +272,30 @@ def test_a_map_that_nobody_reads_is_not_made(
     backbone = make_backbone(plan, PIXELS, None, ALONE)
     assert backbone is not None
     assert len(backbone.blocks) == maps
+
+
+@pytest.mark.filterwarnings("ignore:.*model.*")
+def test_few_images_do_not_make_statistics_count_by_chance() -> None:
+    """Of ten images two are held out, and one of them scales the parts."""
+    detector = IGD(pretrain="scratch", steps=2, width=2).fit(stripes(10))
+    scalers = detector.fitted_.fusion.scalers
+    assert scalers is not None
+    assert [each.mad for each in scalers[2:]] == [LEAST_STATISTICS, LEAST_OF_DETAIL]
+
+
+@pytest.mark.filterwarnings("ignore:.*model.*")
+@pytest.mark.parametrize(
+    ("settings", "statistics"),
+    [
+        ({}, True),
+        ({"objective": "dsvdd+rec"}, True),
+        ({"objective": "rec"}, False),
+        ({"combination": "sum"}, False),
+        ({"pretrain": "imagenet", "scales": ("global",)}, False),
+    ],
+)
+def test_settings_say_whether_statistics_count(settings, statistics: bool) -> None:
+    quick = {"pretrain": "scratch", "steps": 2, "width": 2, **settings}
+    (scale,) = IGD(**quick).fit(stripes(10)).fitted_.scales
+    assert scale.settings.statistics == statistics
+    assert (scale.statistics is not None) == statistics

@@ -40,7 +40,8 @@ class Prediction:
     p_value: float  # share of normal images that look at least as anomalous
     is_anomalous: bool  # at the detector's false-alarm rate
     map: NDArray[np.float32] = field(repr=False)  # the size of the image, in [0, 1]
-    # What the score is made of: l_r and l_h, of the local scale at its worst patch.
+    # What scales measured, such as l_r and l_h, of the local scale at its worst patch; which of it
+    # counts in the score, and how much, is the model's to say.
     terms: dict[str, float]
     image: Image.Image | None = None  # as it was decoded, where `predictions` was asked to keep it
     # How it differs from the images that the model learnt from, and what of it was not read.

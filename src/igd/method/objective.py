@@ -44,6 +44,11 @@ class Objective:
     product_map: bool = True  # scales of MS-SSIM multiply in maps; False: they add up
 
     @property
+    def both_terms(self) -> bool:
+        """Whether it has l_r and l_h."""
+        return self.reconstruction is not None and self.classifier is not None
+
+    @property
     def fixed_centre(self) -> bool:
         return self.classifier == "hypersphere"
 

@@ -145,6 +145,9 @@ def _fitted(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> F
     example_scores = tensors.get("calibration.example_scores", tensors["calibration.scores"])
     _check_examples(examples, example_scores, (channels, *geometry.shape))
     settings = _scale_list(header["scales"], tensors)
+    weighed = fusion.scalers is not None and fusion.sharpness is None
+    if not weighed and any(getattr(each, "statistics", False) for each in settings):
+        raise ValueError("statistics of an encoder count in scores whose parts are scaled")
     tiling = _tiling(header.get("tiling"))
     if tiling and geometry.rectangle:
         raise ValueError("tiles are read as squares")

@@ -26,7 +26,11 @@ from igd.ops.filters import resize, smooth
 from igd.progress import Progress
 from igd.rng import generator, spread
 from igd.scales.base import Scale, ScaleOutput, concatenated
-from igd.scales.encoder_statistics import EncoderStatistics
+from igd.scales.encoder_statistics import (
+    LEAST_OF_DETAIL,
+    LEAST_STATISTICS,
+    EncoderStatistics,
+)
 from igd.scales.error_background import (
     background_tensors,
     describe_background,
@@ -68,6 +72,9 @@ class AutoEncoderScale(Scale):
         self.objective = objective if features is None else replace(objective, warm_up=0.0)
         self.image_side, self.patch = image_side, settings.patch or image_side
         self.side = self.patch >> settings.downsampling  # of what the networks read
+        possible = features is None and settings.patch is None and objective.both_terms
+        if settings.statistics and not possible:
+            raise ValueError(f"the {settings.name} model has no use for an encoder's statistics")
 
     def build(self) -> AutoEncoder:
         """Networks of the right shape, with weights drawn from torch's own generator."""
@@ -123,7 +130,7 @@ class AutoEncoderScale(Scale):
     @torch.no_grad()
     def describe(self, samples: FeatureSamples, progress: Progress) -> None:
         """Learn the statistics of the encoder as training left it, where they count."""
-        if not self._by_statistics:
+        if not self.settings.statistics:
             return
         encoder, chosen = self.autoencoder.encoder, spread(len(samples), DESCRIBED)
         parts = chosen.split(max(1, PIXELS_AT_ONCE // self.side**2))
@@ -202,11 +209,12 @@ class AutoEncoderScale(Scale):
         anomaly_map = self._laid_over(maps.unflatten(0, patches.shape[:3]), stride, beyond)
         if settings.patch:
             return ScaleOutput([score], [1.0], terms, [anomaly_map], [1.0])
-        return ScaleOutput(at_worst, self._weights, terms, [anomaly_map], [1.0])
+        least = {2: LEAST_STATISTICS, 3: LEAST_OF_DETAIL} if self.statistics else {}
+        return ScaleOutput(at_worst, self._weights, terms, [anomaly_map], [1.0], least)
 
     def _losses(self, image: Tensor, encoder_input: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """l_r and l_h of each patch (n,), as far as the objective has them, and the map of each (n,
-        side, side).
+        """l_r and l_h of each patch (n,), as far as the objective has them, statistics where they
+        count, and the map of each (n, side, side).
         """
         objective, further = self.objective, {}
         if self.statistics is None:
@@ -232,22 +240,11 @@ class AutoEncoderScale(Scale):
         return losses, anomaly_map.clamp(max=1)
 
     @property
-    def _both_terms(self) -> bool:
-        """Whether the objective has l_r and l_h."""
-        return self.objective.reconstruction is not None and self.objective.classifier is not None
-
-    @property
-    def _by_statistics(self) -> bool:
-        return self.settings.statistics and self.features is None and self._both_terms
-
-    @property
     def _weights(self) -> list[float]:
-        """Of the losses in a score."""
-        if not self._both_terms:
+        """Of the losses in a score. Statistics stand in l_h's place, which is told all the same."""
+        if not self.objective.both_terms:
             return [1.0]
-        if (
-            self._by_statistics
-        ):  # l_r, and the statistics in place of l_h, which is told all the same
+        if self.settings.statistics:
             return [1.0, 0.0, 1.0, 1.0]
         return [1 - self.settings.anomaly_share, self.settings.anomaly_share]
 
@@ -313,7 +310,7 @@ class AutoEncoderScale(Scale):
                 f"the descriptor of the {self.settings.name} model has the wrong shape"
             )
         self.descriptor, self.history = GaussianDescriptor(mean, variance), tensors["history"]
-        if self._by_statistics:
+        if self.settings.statistics:
             self.statistics = EncoderStatistics()
             self.statistics.restore(under("statistics.", tensors))
         self.background = read_background(tensors, self.image_side)

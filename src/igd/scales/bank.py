@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
 from igd.scales.recipes import BankSettings
 from igd.scales.region_mask import counted
@@ -95,8 +95,9 @@ class BankScale(FeatureScale):
         (distance,) = distances
         peak = log_peak(distance, self.settings.top, self.region)
         anomaly_map = log_map(distance, size, self.settings.smoothing, self.region)
+        weight = self.settings.map_weight
         return ScaleOutput(
-            [peak], [1.0], {"nearest": peak}, [anomaly_map], [self.settings.map_weight]
+            [peak], [1.0], {"nearest": peak}, [anomaly_map], [weight], logarithms([peak])
         )
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002

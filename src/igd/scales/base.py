@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from igd.backbones.features import Features
 from igd.scales.recipes import ScaleSettings
 from igd.scales.region_mask import RegionMask
 
+LEAST_LOG_MAD = 0.02  # deviation of logarithms of distances, at least
+
 
 @dataclass
 class ScaleOutput:
@@ -21,10 +23,19 @@ class ScaleOutput:
 
     parts: list[Tensor]  # what its score is made of, (b,) each
     weights: list[float]  # of the parts
-    # What people may want to know beside it, (b,) each: l_r and l_h, of patches at the worst one.
+    # What people may want to know beside it, (b,) each: l_r, l_h and others, of patches at the
+    # worst one; whether they count or not.
     terms: dict[str, Tensor]
     maps: list[Tensor]  # (b, rows, columns) each
     map_weights: list[float]
+    # By how much the logarithms among the parts deviate at least: the fewest images may agree by
+    # chance, and a share of the median, which bounds other parts, says nothing of a logarithm.
+    least: dict[int, float] = field(default_factory=dict)
+
+
+def logarithms(parts: list[Tensor]) -> dict[int, float]:
+    """`least` of parts that all are logarithms of distances."""
+    return dict.fromkeys(range(len(parts)), LEAST_LOG_MAD)
 
 
 class Scale(ABC):
@@ -110,4 +121,4 @@ def concatenated(outputs: list[ScaleOutput]) -> ScaleOutput:
     parts = [torch.cat([each.parts[n] for each in outputs]) for n in range(len(first.parts))]
     maps = [torch.cat([each.maps[n] for each in outputs]) for n in range(len(first.maps))]
     terms = {name: torch.cat([each.terms[name] for each in outputs]) for name in first.terms}
-    return ScaleOutput(parts, first.weights, terms, maps, first.map_weights)
+    return ScaleOutput(parts, first.weights, terms, maps, first.map_weights, first.least)

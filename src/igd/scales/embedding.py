@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import SMALLEST
 from igd.scales.recipes import EmbeddingSettings
 from igd.scales.shrunk_gaussian import ShrunkGaussian
@@ -38,7 +38,7 @@ class EmbeddingScale(FeatureScale):
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:  # noqa: ARG002
         part = (distances[0] + SMALLEST).log()
-        return ScaleOutput([part], [1.0], {"distance": part}, [], [])
+        return ScaleOutput([part], [1.0], {"distance": part}, [], [], logarithms([part]))
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         assert features is not None

@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from igd.method.scoring import image_score, localisation_map, scale_score
-from igd.scales.base import ScaleOutput
+from igd.scales.base import LEAST_LOG_MAD, ScaleOutput
 
 # Deviations above the median that make a score of 1/2, where calibration says nothing else.
 DEFAULT_THRESHOLD = 3.0
-LEAST_LOG_MAD = 0.02  # the same of logarithms
 LEAST_MAD = 0.02  # of the median: a few held-out images may lie closer together by chance
 
 
@@ -28,11 +27,15 @@ class RobustScaler:
     mad: float  # median absolute deviation, or an upper one, scaled to a Gaussian's sigma
 
     @staticmethod
-    def fit(values: Tensor) -> RobustScaler:
-        """Median statistics: a few odd images among the normal ones do no harm."""
+    def fit(values: Tensor, least: float | None = None) -> RobustScaler:
+        """Median statistics: a few odd images among the normal ones do no harm. Without a least
+        deviation it is a share of the median.
+        """
         median = values.double().median()
         mad = 1.4826 * (values.double() - median).abs().median()
-        return RobustScaler(float(median), max(float(mad), LEAST_MAD * abs(float(median)), 1e-9))
+        if least is None:
+            least = max(LEAST_MAD * abs(float(median)), 1e-9)
+        return RobustScaler(float(median), max(float(mad), least))
 
     @staticmethod
     def fit_upper(values: Tensor, quantile: float) -> RobustScaler:

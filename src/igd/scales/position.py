@@ -17,7 +17,7 @@ from torch import Tensor
 
 from igd.backbones.features import Features
 from igd.errors import UserError
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import log_map, log_peak, unit_features
 from igd.scales.position_moments import (
     Cell,
@@ -143,7 +143,7 @@ class PositionScale(FeatureScale):
         maps = [log_map(each, size, settings.smoothing, self.region) for each in distances]
         weights = [level.map_weight for level in settings.levels]
         counted = parts if settings.scored else []
-        return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights)
+        return ScaleOutput(counted, [1.0] * len(counted), terms, maps, weights, logarithms(counted))
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         """The mean of each image's features over its positions: (b, channels of the blocks)."""

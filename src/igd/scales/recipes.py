@@ -31,9 +31,10 @@ class AutoEncoderSettings:
     width: int = 64  # channels of the first stage; ResNet18's are 64
     latent_size: int | None = 128  # Z, no more than a frozen backbone has features; None: as many
     start: Literal["random", "whitened"] = "random"  # of the linear layer on frozen features
-    anomaly_share: float = 0.5  # of l_h in the score, the rest being l_r's
-    # Gaussians of the encoder at every depth and of the image's own detail take the place of l_h in
-    # the score; for encoders that learn from scratch, in scores whose parts are scaled.
+    # Of l_h in the score, the rest being l_r's, unless statistics count:
+    anomaly_share: float = 0.5
+    # Gaussians of the encoder at every depth and of the image's own detail, in the place of l_h;
+    # for encoders that learn from scratch, in scores whose parts are scaled.
     statistics: bool = False
     smoothing: float = 0.0  # of the map: sigma of a Gaussian, in pixels of the model's image
     maps = ()  # it reads none of a backbone by its number
@@ -42,6 +43,16 @@ class AutoEncoderSettings:
     def smallest_side(self) -> int:
         """Shortest side of what it reads that MS-SSIM can still divide, in pixels of the image."""
         return self.similarity.smallest_side << self.downsampling
+
+
+def without_effect_left_out(
+    settings: ScaleSettings, objective: Objective, frozen: bool, calibrated: bool
+) -> ScaleSettings:
+    """The same settings; statistics only where a score is made of them."""
+    if not isinstance(settings, AutoEncoderSettings):
+        return settings
+    counted = calibrated and not frozen and not settings.patch and objective.both_terms
+    return replace(settings, statistics=settings.statistics and counted)
 
 
 def check_side(settings: AutoEncoderSettings, image_side: int) -> None:
@@ -188,7 +199,7 @@ class Recipe:
     frozen_large: tuple[ScaleSettings, ...]
     default_scales: tuple[str, ...]  # of those there are
     pretrain: Pretraining = "scratch"
-    # Of scales, and of l_h and l_r: the paper's sum, or each in units of its own spread.
+    # Of scales, and of the terms of one: the paper's sum, or each in units of its own spread.
     combination: Combination = "sum"
 
 
@@ -216,8 +227,8 @@ _AUTHORS_LARGE = (
     ),
 )
 # Small batches: on held-out training images of a digit, a thousand steps of 16 reach in two fifths
-# of the time what a thousand of 64 do. l_h helps where objects are alike, and harms where scenes
-# differ.
+# of the time what a thousand of 64 do. In the paper's sum l_h counts little: it helps where objects
+# are alike, and harms where scenes differ.
 _FAST_SMALL = AutoEncoderSettings(
     "global",
     PATCH,

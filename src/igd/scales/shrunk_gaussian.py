@@ -88,5 +88,6 @@ class ShrunkGaussian:
         self.mean, self.variance = tensors["mean"], tensors["variance"]
         self.directions, self.shrinkage = tensors["directions"].float(), tensors["shrinkage"]
         shape = (len(self.variance) - 1, len(self.mean))
-        if self.mean.dim() != 1 or self.directions.shape != shape or self.shrinkage.dim():
+        vectors = self.mean.dim() == self.variance.dim() == 1
+        if not vectors or self.directions.shape != shape or self.shrinkage.dim():
             raise ValueError("a Gaussian of vectors of the wrong shape")

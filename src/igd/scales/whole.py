@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.scales.base import FeatureScale, ScaleOutput
+from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import SMALLEST
 from igd.scales.recipes import WholeSettings
 from igd.scales.region_mask import counted
@@ -95,7 +95,7 @@ class WholeScale(FeatureScale):
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:  # noqa: ARG002
         part = (distances[0] + SMALLEST).log()
-        return ScaleOutput([part], [1.0], {"distance": part}, [], [])
+        return ScaleOutput([part], [1.0], {"distance": part}, [], [], logarithms([part]))
 
     def latents(self, pixels: Tensor, features: Features | None) -> Tensor:  # noqa: ARG002
         assert features is not None

@@ -69,7 +69,9 @@ def fit_fusion(
 ) -> Fusion:
     """How far normal images deviate in each part of the score, and in each map."""
     parts, maps = RowBuffer(), RowBuffer()
+    least: list[float | None] = []
     for outputs in batches:
+        least = [each.least.get(part) for each in outputs for part in range(len(each.parts))]
         parts.add(torch.stack([part for output in outputs for part in output.parts], dim=1))
         every = [each for output in outputs for each in output.maps]
         if on_features:
@@ -77,8 +79,8 @@ def fit_fusion(
         else:
             maps.add(torch.stack([counted(each, region).amax(dim=1) for each in every], dim=1))
     if not on_features:
-        scalers, peaks = ([RobustScaler.fit(each) for each in rows.all.T] for rows in (parts, maps))
-        return Fusion(scalers, peaks)
+        scalers = [RobustScaler.fit(*each) for each in zip(parts.all.T, least, strict=True)]
+        return Fusion(scalers, [RobustScaler.fit(each) for each in maps.all.T])
     scalers = [RobustScaler.fit_upper(column, UPPER_SCORE) for column in parts.all.T]
     pixels = maps.all.transpose(0, 1).flatten(1)
     return Fusion(

@@ -39,6 +39,7 @@ from igd.scales.recipes import (
     check_side,
     find_objective,
     find_recipe,
+    without_effect_left_out,
 )
 from igd.training.checkpoint import Controls
 from igd.training.parameters import Parameters, check_seed
@@ -133,11 +134,6 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     refuse_without_effect(parameters, recipe, settings, side)
     combination = parameters.combination or recipe.combination
     calibrated = combination == "calibrated"
-    if not calibrated:  # the paper's sum is one of l_r and l_h
-        settings = [
-            replace(each, statistics=False) if isinstance(each, AutoEncoderSettings) else each
-            for each in settings
-        ]
     if tiling:
         refuse_with_tiles(parameters, settings, calibrated)
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
@@ -146,6 +142,10 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
         differ = parameters.fit_to is not None
         geometry = geometry.in_proportion(geometry.frame or usual_size(source, differ))
     origin = choose_origin(parameters, recipe)
+    settings = [
+        without_effect_left_out(each, objective, origin is not None, calibrated)
+        for each in settings
+    ]
     most = most_learnt_from(side, tiling is not None)
     few = len(source) <= min(most, LEARNT_FROM)
     held_out = choose_held_out_share(parameters, settings, calibrated, few)
