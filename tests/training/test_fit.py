@@ -20,7 +20,7 @@ from igd.pretraining.distillation import Distillation
 from igd.pretraining.rotation import Rotation
 from igd.progress import Progress
 from igd.scales.base import Scale
-from igd.scales.encoder_statistics import LEAST_OF_DETAIL, LEAST_STATISTICS
+from igd.scales.encoder_statistics import LEAST
 from igd.scales.factory import build_scale
 from igd.scales.recipes import RECIPES, find_objective
 from igd.training.checkpoint import Controls
@@ -280,7 +280,7 @@ def test_few_images_do_not_make_statistics_count_by_chance() -> None:
     detector = IGD(pretrain="scratch", steps=2, width=2).fit(stripes(10))
     scalers = detector.fitted_.fusion.scalers
     assert scalers is not None
-    assert [each.mad for each in scalers[2:]] == [LEAST_STATISTICS, LEAST_OF_DETAIL]
+    assert [each.mad for each in scalers[2:]] == [*LEAST.values()]
 
 
 @pytest.mark.filterwarnings("ignore:.*model.*")

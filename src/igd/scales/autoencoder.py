@@ -26,11 +26,7 @@ from igd.ops.filters import resize, smooth
 from igd.progress import Progress
 from igd.rng import generator, spread
 from igd.scales.base import Scale, ScaleOutput, concatenated
-from igd.scales.encoder_statistics import (
-    LEAST_OF_DETAIL,
-    LEAST_STATISTICS,
-    EncoderStatistics,
-)
+from igd.scales.encoder_statistics import LEAST, EncoderStatistics
 from igd.scales.error_background import (
     background_tensors,
     describe_background,
@@ -209,7 +205,7 @@ class AutoEncoderScale(Scale):
         anomaly_map = self._laid_over(maps.unflatten(0, patches.shape[:3]), stride, beyond)
         if settings.patch:
             return ScaleOutput([score], [1.0], terms, [anomaly_map], [1.0])
-        least = {2: LEAST_STATISTICS, 3: LEAST_OF_DETAIL} if self.statistics else {}
+        least = {number: LEAST[name] for number, name in enumerate(terms) if name in LEAST}
         return ScaleOutput(at_worst, self._weights, terms, [anomaly_map], [1.0], least)
 
     def _losses(self, image: Tensor, encoder_input: Tensor) -> tuple[dict[str, Tensor], Tensor]:

@@ -28,7 +28,7 @@ class ScaleOutput:
     terms: dict[str, Tensor]
     maps: list[Tensor]  # (b, rows, columns) each
     map_weights: list[float]
-    # By how much the logarithms among the parts deviate at least: the fewest images may agree by
+    # By how much the logarithms among the parts deviate at least: a few images may agree by
     # chance, and a share of the median, which bounds other parts, says nothing of a logarithm.
     least: dict[int, float] = field(default_factory=dict)
 

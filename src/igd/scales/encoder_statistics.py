@@ -21,7 +21,7 @@ LEAST_DETAIL = 1e-4  # of each number, before its logarithm
 DETAILS = 3
 # Deviations of the two logarithms, at least: those of normal images of three data sets lie above,
 # about 0.35 and 0.85.
-LEAST_STATISTICS, LEAST_OF_DETAIL = 0.2, 0.5
+LEAST = {"statistics": 0.2, "detail": 0.5}
 
 
 def channel_statistics(maps: Sequence[Tensor]) -> Tensor:
