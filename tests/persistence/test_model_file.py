@@ -95,7 +95,7 @@ def test_large_models_too(fitted_large: IGD, tmp_path: Path) -> None:
 def test_file_says_what_made_it(saved: Path) -> None:
     with safe_open(saved, framework="pt") as opened:
         header = json.loads(opened.metadata()["igd"])
-    assert header["format"] == 8
+    assert header["format"] == 9
     assert header["parameters"]["recipe"] == "fast"
     assert header["scales"][0]["training"]["seed"] == 1
     assert {"made_by", "made_at", "torch", "images", "fingerprint"} <= header["provenance"].keys()

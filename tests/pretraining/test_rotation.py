@@ -10,15 +10,19 @@ import torch
 from torch import Tensor
 
 from igd import IGD
-from igd.backbones.architectures import prepared, rotations
+from igd.backbones.architectures import Backbone, mirrored_middle, prepared, rotations
 from igd.backbones.features import FrozenBackbone
 from igd.deploy.export import export
-from igd.errors import Interrupted
+from igd.errors import Interrupted, UserError
 from igd.files.checkpoint_file import Checkpoint
+from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.runtime import Runtime
+from igd.persistence.model_file import FORMAT, KIND
+from igd.pretraining.encoder_training import Precision
 from igd.pretraining.encoders import load_encoder, save_encoder
-from igd.pretraining.rotation import Rotated, Rotation, learn_rotation
+from igd.pretraining.rotation import FAST, Rotated, Rotation, fast, learn_rotation
 from igd.progress import Progress
+from igd.training.plan import Origin
 
 QUICK = Rotation(steps=30, batch_size=8, narrow=True)
 
@@ -71,7 +75,7 @@ def test_whoever_watches_sees_what_is_returned() -> None:
 
 def test_the_vector_is_of_all_turns(learnt: Rotated) -> None:
     """Each part of unit length; turning the image moves the parts round."""
-    look = FrozenBackbone(learnt.encoder, (16, 16), (), vector=True)
+    look = FrozenBackbone(replace(learnt.encoder, seen_twice=False), (16, 16), (), vector=True)
     pixels = upright(3, seed=1)
     vector = look(pixels).vector
     assert vector is not None
@@ -90,6 +94,33 @@ def test_the_vector_is_of_all_turns(learnt: Rotated) -> None:
     )
 
 
+def test_of_each_turn_it_is_the_mean_of_the_image_and_its_mirrored_middle(learnt: Rotated) -> None:
+    once, twice = (
+        FrozenBackbone(replace(learnt.encoder, seen_twice=each), (16, 16), (), vector=True)
+        for each in (False, True)
+    )
+    pixels = torch.randint(256, (3, 1, 16, 16), generator=torch.Generator().manual_seed(0))
+    middle = mirrored_middle(pixels.float())
+    whole, part, both = (
+        look(each).vector for look, each in ((once, pixels), (once, middle), (twice, pixels))
+    )
+    assert whole is not None
+    assert part is not None
+    assert both is not None
+    mean = torch.nn.functional.normalize((whole + part).unflatten(1, (4, -1)), dim=2)
+    torch.testing.assert_close(both.unflatten(1, (4, -1)), mean, rtol=1e-3, atol=1e-4)
+    assert once.described != twice.described
+
+
+def test_the_middle_is_half_of_an_image() -> None:
+    image = torch.arange(20.0).expand(1, 1, 20, 20)
+    middle = mirrored_middle(image)
+    assert middle.shape == image.shape
+    assert middle[0, 0, 0, 0] == pytest.approx(16, abs=0.5)
+    assert middle[0, 0, 0, -1] == pytest.approx(3, abs=0.5)
+    torch.testing.assert_close(middle.mean(), image.mean())
+
+
 def test_other_encoders_look_at_images_as_they_are(learnt: Rotated) -> None:
     plain = replace(learnt.encoder, turned=False)
     one, other = (FrozenBackbone(each, (16, 16), (), True) for each in (plain, learnt.encoder))
@@ -101,6 +132,7 @@ def test_a_file_remembers_the_turns(learnt: Rotated, tmp_path: Path) -> None:
     save_encoder(tmp_path / "encoder.igd", learnt.encoder, {})
     loaded = load_encoder(tmp_path / "encoder.igd")
     assert loaded.turned
+    assert loaded.seen_twice
     assert loaded.identity == learnt.encoder.identity
 
 
@@ -113,6 +145,8 @@ def test_train_save_load_and_export_agree(learnt: Rotated, tmp_path: Path) -> No
     shown = torch.cat([fresh, rotations(fresh)[1]])[:, 0].numpy()
     scores = -detector.score_samples(shown)
     assert scores[5:].min() > scores[:5].max()
+    terms = [each.terms["embedding.turns"] for each in detector.predict(shown)]
+    assert min(terms[5:]) > max(terms[:5])
     detector.save(tmp_path / "model.igd")
     loaded = -IGD.load(tmp_path / "model.igd").score_samples(shown)
     np.testing.assert_array_equal(loaded, scores)
@@ -122,6 +156,45 @@ def test_train_save_load_and_export_agree(learnt: Rotated, tmp_path: Path) -> No
     np.testing.assert_allclose(exported, scores, atol=1e-4)
 
 
+def test_a_model_of_before_scores_without_turns(
+    learnt: Rotated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that says turns of an encoder that never saw any is refused."""
+    monkeypatch.setattr(Origin, "turned", False)
+    encoder, path = tmp_path / "encoder.igd", tmp_path / "model.igd"
+    save_encoder(encoder, replace(learnt.encoder, seen_twice=False), {})
+    images = upright(40)[:, 0].numpy()
+    before = IGD(pretrain=str(encoder)).fit(images)
+    before.save(path)
+    header, tensors = read_tensors(path, KIND, FORMAT)
+    (embedding,) = (each for each in header["scales"] if each["name"] == "embedding")
+    assert embedding.pop("turns") is False
+    write_tensors(path, {**header, "format": 8}, tensors)
+    loaded = IGD.load(path)
+    assert "embedding.turns" not in loaded.predict(images[0]).terms
+    np.testing.assert_array_equal(loaded.score_samples(images), before.score_samples(images))
+    embedding["turns"] = True
+    header["backbone"]["turned"] = False
+    write_tensors(path, header, tensors)
+    with pytest.raises(UserError, match="turns that its backbone never saw"):
+        IGD.load(path)
+
+
+def test_rounded_to_half_the_bits_it_learns_as_well(learnt: Rotated) -> None:
+    seen: list[torch.dtype] = []
+    settings = replace(QUICK, precision="bf16-mixed")
+
+    def watch(_: int, encoder: Backbone) -> None:
+        seen.append(next(encoder.network.parameters()).dtype)
+
+    rounded = learn_rotation(upright(), settings, Progress(), watch=watch)
+    assert rounded.losses[-5:].mean() < 0.2 * math.log(4)
+    assert not torch.equal(rounded.losses, learnt.losses)
+    assert set(seen) == {torch.float32}
+    again = learn_rotation(upright(), settings, Progress())
+    assert again.encoder.identity == rounded.encoder.identity
+
+
 def test_the_same_seed_gives_the_same_encoder(learnt: Rotated) -> None:
     again = learn_rotation(upright(), QUICK, Progress())
     assert again.encoder.identity == learnt.encoder.identity
@@ -129,8 +202,9 @@ def test_the_same_seed_gives_the_same_encoder(learnt: Rotated) -> None:
     assert other.encoder.identity != learnt.encoder.identity
 
 
-def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
-    settings = replace(QUICK, steps=4)
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_stopped_and_resumed_equals_uninterrupted(precision: Precision, tmp_path: Path) -> None:
+    settings = replace(QUICK, steps=4, precision=precision)
     whole = learn_rotation(upright(), settings, Progress())
     asked = iter([False, True])
     saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
@@ -141,3 +215,20 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
     resumed = learn_rotation(upright(), settings, Progress(), saved=saved)
     assert resumed.encoder.identity == whole.encoder.identity
     assert torch.equal(resumed.losses, whole.losses)
+
+
+def test_a_file_s_encoder_may_know_the_images_and_it_is_said(
+    learnt: Rotated, tmp_path: Path
+) -> None:
+    file = tmp_path / "encoder.igd"
+    save_encoder(file, learnt.encoder, {})
+    images, others = upright(40)[:, 0].numpy(), upright(30, seed=5)[:, 0].numpy()
+    said = IGD(pretrain=str(file)).fit(images).fitted_.provenance["warnings"]
+    assert any("if this encoder learnt from these images" in each for each in said)
+    apart = IGD(pretrain=str(file)).fit(images, calibration_images=others)
+    assert apart.fitted_.provenance["warnings"] == []
+
+
+def test_large_images_get_fewer_steps() -> None:
+    assert fast(64) == FAST
+    assert fast(65) == replace(FAST, steps=FAST.steps // 8)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from igd.backbones.features import Features
@@ -43,3 +44,34 @@ def test_more_images_move_it() -> None:
     before = scale.distances(more)[0]
     scale.extend(more, 50, torch.Generator())
     assert (scale.distances(more)[0] < before).all()
+
+
+def test_turns_join_its_part_and_are_stored() -> None:
+    settings = EmbeddingSettings(turns=True)
+    scale, restored = EmbeddingScale(settings), EmbeddingScale(settings)
+    means = Features([], images(50).vector + 4 * torch.eye(4, 3).flatten())
+    scale.learn(means, torch.Generator())
+    others = images(9, seed=1)
+    distances = scale.distances(others)
+    output = scale.output(distances, (32, 32))
+    torch.testing.assert_close(output.parts[0], output.terms["distance"] + output.terms["turns"])
+    assert torch.equal(output.terms["turns"], distances[1])
+    restored.restore(scale.tensors(), Path("x.igd"))
+    assert torch.equal(restored.distances(others)[1], distances[1])
+    with pytest.raises(ValueError, match="turns of the wrong shape"):
+        restored.restore({**scale.tensors(), "turns": torch.zeros(3)}, Path("x.igd"))
+    with pytest.raises(LookupError):
+        restored.restore(learnt(images(50)).tensors(), Path("x.igd"))
+
+
+def test_more_images_leave_the_direction_of_turns() -> None:
+    scale = EmbeddingScale(EmbeddingSettings(turns=True))
+    apart = 4 * torch.eye(4, 3).flatten()
+    scale.learn(Features([], images(50).vector + apart), torch.Generator())
+    before = scale.turns
+    assert before is not None
+    assert before.any()
+    more = Features([], images(30, seed=2).vector + apart + 1)
+    scale.extend(more, 50, torch.Generator())
+    assert torch.equal(scale.turns, before)
+    assert scale.distances(more)[1].mean().abs() < 1

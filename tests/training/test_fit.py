@@ -22,11 +22,11 @@ from igd.progress import Progress
 from igd.scales.base import Scale
 from igd.scales.encoder_statistics import LEAST
 from igd.scales.factory import build_scale
-from igd.scales.recipes import RECIPES, find_objective
+from igd.scales.recipes import RECIPES, EmbeddingSettings, find_objective
 from igd.training.checkpoint import Controls
 from igd.training.extract import extract_features, features_of_images
 from igd.training.parameters import Parameters
-from igd.training.plan import make_backbone, make_plan
+from igd.training.plan import HELD_OUT, make_backbone, make_plan
 
 SIDE = 96
 ALONE = Controls(Progress(), lambda: False, None)
@@ -299,3 +299,25 @@ def test_settings_say_whether_statistics_count(settings, statistics: bool) -> No
     (scale,) = IGD(**quick).fit(stripes(10)).fitted_.scales
     assert scale.settings.statistics == statistics
     assert (scale.statistics is not None) == statistics
+
+
+def test_an_encoder_that_learns_turns_learns_in_the_precision_asked_for_and_they_count() -> None:
+    given = Parameters(pretrain="rotation", precision="bf16-mixed", seed=3)
+    plan = make_plan(given, as_source(np.zeros((4, 32, 32, 3), np.uint8)))
+    assert plan.origin is not None
+    assert isinstance(plan.origin.learning, Rotation)
+    assert (plan.origin.learning.precision, plan.origin.learning.seed) == ("bf16-mixed", 3)
+    assert [each.turns for each in plan.settings if isinstance(each, EmbeddingSettings)] == [True]
+
+
+@pytest.mark.parametrize("pretrain", ["rotation", "contrastive", "distill", "imagenet"])
+def test_what_an_encoder_learnt_from_calibrates_nothing(pretrain: str) -> None:
+    """Scales are cross-fitted; an encoder would have learnt from every fold."""
+    source = as_source(np.zeros((40, 32, 32, 3), np.uint8))
+    held_out = make_plan(Parameters(pretrain=pretrain), source).held_out
+    assert held_out == (None if pretrain == "imagenet" else HELD_OUT)
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(UserError, match="precision is 'bf16'; encoders learn in"):
+        IGD(pretrain="rotation", precision="bf16").fit(stripes(6))  # type: ignore[arg-type]

@@ -108,6 +108,7 @@ KINDS = {
 DEFAULT = "efficientnet_lite0"
 QUARTERS = 4  # of a map, each with a mean of its own
 TURNS = 4  # quarter turns of an image, itself among them
+MARGIN = 0.15  # of an image's side that is not its middle, at either end
 
 
 def find_kind(name: str) -> Kind:
@@ -140,6 +141,8 @@ class Backbone:
     attribution: Attribution | None = None  # None: of one's own, or of a file that nobody published
     # Its vector is of the image in all four turns: it learnt to tell them.
     turned: bool = False
+    # Of each turn it is the mean of two views: the image's, and that of its mirrored middle.
+    seen_twice: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -183,6 +186,16 @@ class View(nn.Module):
 def rotations(image: Tensor) -> list[Tensor]:
     """The images turned by 90, 180 and 270 degrees."""
     return [torch.rot90(image, turns, (2, 3)) for turns in range(1, TURNS)]
+
+
+def mirrored_middle(image: Tensor) -> Tensor:
+    """The middle of images (b, c, h, w), half of their area, mirrored and enlarged to their
+    size.
+    """
+    rows, columns = (round(MARGIN * length) for length in image.shape[-2:])
+    height, width = image.shape[-2:]
+    middle = image[..., rows : height - rows, columns : width - columns]
+    return resize(middle.flip(3), (height, width), "bilinear")
 
 
 def prepared(pixels: Tensor, kind: Kind, shape: tuple[int, int]) -> Tensor:

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from igd import cpu
-from igd.backbones.architectures import Backbone, View, prepared, rotations
+from igd.backbones.architectures import Backbone, View, mirrored_middle, prepared, rotations
 from igd.backbones.feature_cache import FeatureCache
 from igd.backbones.graph import FrozenGraph
 
@@ -116,7 +116,15 @@ class FrozenBackbone:
         """
         outputs = network(image)
         if self._turned:
-            outputs = [*outputs, *(network(each)[-1] for each in rotations(image))]
+            vectors = [outputs[-1], *(network(each)[-1] for each in rotations(image))]
+            if self.backbone.seen_twice:
+                middle = mirrored_middle(image)
+                others = [network(each)[-1] for each in (middle, *rotations(middle))]
+                vectors = [
+                    F.normalize(one, dim=1) + F.normalize(other, dim=1)
+                    for one, other in zip(vectors, others, strict=True)
+                ]
+            outputs = [*outputs[:-1], *vectors]
         shown = dict(zip(self.shown, outputs, strict=False))
         quarters = [
             F.adaptive_avg_pool2d(shown[block], 2).flatten(1) for block in self._vector_blocks
@@ -170,6 +178,7 @@ class FrozenBackbone:
             "blocks": list(self.blocks),
             "vector": self.vector,
             **({"turned": True} if self._turned else {}),
+            **({"seen_twice": True} if self._turned and self.backbone.seen_twice else {}),
         }
 
 

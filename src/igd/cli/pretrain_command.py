@@ -21,6 +21,7 @@ from igd.cli.common import (
     training_set,
 )
 from igd.errors import UserError
+from igd.training.parameters import PRECISIONS
 
 if TYPE_CHECKING:
     from igd.backbones.architectures import Backbone
@@ -94,6 +95,7 @@ def _add_common(command: argparse.ArgumentParser, slow: str = "the paper's numbe
         type=int,
         help="learn from patches of this side instead of whole images, for the local model",
     )
+    add("--precision", default="32-true", choices=PRECISIONS, help="default: %(default)s")
     add("--seed", type=int, default=0)
     add_data_flags(command)
 
@@ -158,25 +160,30 @@ def _contrastive(options: argparse.Namespace, checkpoint: Path) -> int:
 
     settings = _replaced(FAST if options.recipe == "fast" else Contrast(), options)
     settings = replace(settings, rotated=options.rotated)
-    return _from_images_alone("contrastive", contrast, settings, options, checkpoint)
+    return _from_images_alone("contrastive", contrast, lambda _: settings, options, checkpoint)
 
 
 def _rotation(options: argparse.Namespace, checkpoint: Path) -> int:
-    from igd.pretraining.rotation import FAST, Rotation, learn_rotation
+    from igd.pretraining.rotation import Rotation, fast, learn_rotation
 
-    settings = _replaced(FAST if options.recipe == "fast" else Rotation(), options)
+    own = _given(options)
+
+    def settings(side: int) -> Rotation:
+        return replace(fast(side) if options.recipe == "fast" else Rotation(), **own)
+
     return _from_images_alone("rotation", learn_rotation, settings, options, checkpoint)
 
 
 def _from_images_alone(
     way: str,
     learn: Callable[..., Contrasted | Rotated],
-    settings: Contrast | Rotation,
+    settings_for: Callable[[int], Contrast | Rotation],  # images of a side
     options: argparse.Namespace,
     checkpoint: Path,
 ) -> int:
     started = time.time()
     pixels = _pixels(options)
+    settings = settings_for(min(pixels.shape[-2:]))
     told = {"way": way, **asdict(settings)}
     saved = _checkpoint(checkpoint, told, pixels, options)
     with interruptible() as stop:
@@ -227,15 +234,17 @@ def _pixels(options: argparse.Namespace) -> Pixels:
 
 
 def _replaced(settings: Any, options: argparse.Namespace) -> Any:
+    return replace(settings, **_given(options))
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """What of the settings the command line says."""
     given = {name: getattr(options, name) for name in ("steps", "batch_size", "learning_rate")}
     for name, value in given.items():
         if value is not None and not 0 < value < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} is {value}; it must be a positive number")
-    return replace(
-        settings,
-        seed=options.seed,
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    own = {name: value for name, value in given.items() if value is not None}
+    return {"seed": options.seed, "precision": options.precision, **own}
 
 
 def _finish(

@@ -26,6 +26,7 @@ class _BackboneHeader:
     origin: str
     attribution: Attribution | None = None
     turned: bool = False
+    seen_twice: bool = False
 
 
 def backbone_header(backbone: FrozenBackbone) -> dict[str, Any]:
@@ -62,5 +63,6 @@ def read_backbone(
         identity=told.weights,
         attribution=told.attribution,
         turned=told.turned,
+        seen_twice=told.seen_twice,
     )
     return FrozenBackbone(known, told.shape, blocks, vector)

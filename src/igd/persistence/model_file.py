@@ -43,7 +43,7 @@ from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__
 
-FORMAT = 8
+FORMAT = 9
 KIND = "model"
 MOST_SCALES = 16
 MOST_OVERLAP = 8  # patches over a pixel, along each axis
@@ -269,8 +269,12 @@ def _scale(
             raise ValueError(f"patches of {patch} pixels at a distance of {settings.stride}")
     elif backbone is None or max(settings.maps, default=-1) >= len(backbone.blocks):
         raise ValueError(f"the {settings.name} scale reads maps that no backbone makes")
-    elif isinstance(settings, EmbeddingSettings) and not backbone.vector:
-        raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")
+    elif isinstance(settings, EmbeddingSettings):
+        if not backbone.vector:
+            raise ValueError(f"the {settings.name} scale reads a vector that no backbone makes")
+        known = backbone.backbone.turned and not backbone.backbone.kind.vector_blocks
+        if settings.turns and not known:
+            raise ValueError(f"the {settings.name} scale reads turns that its backbone never saw")
     scale = build_scale(
         settings, objective, geometry.side, channels, backbone, RegionMask.of(geometry)
     )

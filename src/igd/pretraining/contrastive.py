@@ -16,6 +16,7 @@ from igd.data.store import Pixels
 from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.augmentation import random_view
 from igd.pretraining.encoder_training import (
+    Precision,
     Watch,
     as_input,
     drawn_images,
@@ -44,6 +45,7 @@ class Contrast:
     # Turned images as further negatives: what is upright becomes part of what is normal.
     rotated: bool = False
     narrow: bool = False  # an encoder of a quarter of ResNet18's width, for a sixteenth of the work
+    precision: Precision = "32-true"
     seed: int = 0
 
     def total_steps(self, images: int) -> int:
@@ -98,6 +100,7 @@ def contrast(
         lambda features: nn.Sequential(
             nn.Linear(features, features), nn.ReLU(), nn.Linear(features, settings.projection)
         ),
+        settings.precision,
     )
     total = settings.total_steps(len(pixels))
     optimizer = torch.optim.SGD(

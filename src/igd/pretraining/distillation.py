@@ -16,7 +16,7 @@ from igd.backbones.features import FrozenBackbone
 from igd.data.row_buffer import RowBuffer
 from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, stopped
-from igd.pretraining.encoder_training import Watch, fit_encoder, shown_to, start_encoder
+from igd.pretraining.encoder_training import Precision, Watch, fit_encoder, shown_to, start_encoder
 from igd.pretraining.encoders import frozen
 from igd.progress import Progress
 from igd.rng import generator, spread
@@ -33,6 +33,7 @@ class Distillation:
     learning_rate: float = 1e-4
     weight_decay: float = 1e-5
     narrow: bool = False  # a student of a quarter of ResNet18's width, for a sixteenth of the work
+    precision: Precision = "32-true"
     seed: int = 0
 
 
@@ -93,6 +94,7 @@ def learn_vectors(
         settings.seed,
         "student",
         lambda features: nn.Identity() if features == length else _zero_layer(features, length),
+        settings.precision,
     )
     middle, unit = torch.zeros(length), 1.0
     if KINDS[name].pooled != length:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +25,32 @@ MEASURED = 64  # images for the statistics of the normalisation layers
 
 # Sees the encoder after every step; must leave it as it was.
 Watch = Callable[[int, Backbone], None]
+Precision = Literal["32-true", "bf16-mixed"]
+
+
+class HeadedEncoder(nn.Sequential):
+    """An encoder, and a head behind it. While it learns in mixed precision, what goes through it is
+    bfloat16; weights and what the optimizer knows stay in single precision.
+    """
+
+    def __init__(self, encoder: nn.Module, head: nn.Module, precision: Precision) -> None:
+        super().__init__(encoder, head)
+        self.rounds = precision == "bf16-mixed"
+
+    def forward(self, image: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.rounds and self.training):
+            vector: Tensor = super().forward(image)
+        return vector.float()
 
 
 def start_encoder(
-    pixels: Pixels, narrow: bool, seed: int, purpose: str, head: Callable[[int], nn.Module]
-) -> tuple[str, nn.Sequential]:
+    pixels: Pixels,
+    narrow: bool,
+    seed: int,
+    purpose: str,
+    head: Callable[[int], nn.Module],
+    precision: Precision = "32-true",
+) -> tuple[str, HeadedEncoder]:
     """The name of a fresh encoder for these images, and what learns: the encoder, and behind it a
     head for vectors of its length.
     """
@@ -36,7 +59,7 @@ def start_encoder(
     name, network = fresh_encoder(shape, narrow, some, seed, purpose)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return name, nn.Sequential(network, head(KINDS[name].pooled))
+        return name, HeadedEncoder(network, head(KINDS[name].pooled), precision)
 
 
 def drawn_images(pixels: Pixels, count: int, rng: torch.Generator) -> Tensor:
@@ -54,19 +77,20 @@ def as_input(views: list[Tensor], name: str) -> Tensor:
 
 
 def shown_to(
-    watch: Watch | None, name: str, learner: nn.Sequential, turned: bool = False
+    watch: Watch | None, name: str, learner: HeadedEncoder, turned: bool = False
 ) -> Callable[[int], None]:
     """What tells a watch each step, with the encoder as it then is."""
 
     def show(step: int) -> None:
         if watch:
-            watch(step, Backbone(name, learner[0], "unfinished", str(step), turned=turned))
+            encoder = Backbone(name, learner[0], "unfinished", str(step))
+            watch(step, replace(encoder, turned=turned, seen_twice=turned))
 
     return show
 
 
 def fit_encoder(
-    learner: nn.Sequential,  # the encoder, then its head
+    learner: HeadedEncoder,
     optimizer: torch.optim.Optimizer,
     loss_of: Callable[[int], Tensor],  # of a step; what it draws depends on the step alone
     steps: int,

@@ -57,6 +57,7 @@ def save_encoder(path: Path, backbone: Backbone, provenance: dict[str, Any]) -> 
         "backbone": backbone.name,
         "origin": backbone.origin,
         "turned": backbone.turned,
+        "seen_twice": backbone.seen_twice,
         "provenance": provenance,
     }
     write_tensors(path, header, backbone.network.state_dict())
@@ -71,4 +72,6 @@ def load_encoder(path: Path) -> Backbone:
         raise UserError(f"{path}: damaged: it holds values that are not numbers")
     origin = f"{path.name} ({header.get('origin')})"
     backbone = build_backbone(header["backbone"], parameters, origin)
-    return replace(backbone, turned=header.get("turned") is True)
+    alone = not backbone.kind.vector_blocks  # its vector is of turns and of nothing else
+    turned, twice = (alone and header.get(name) is True for name in ("turned", "seen_twice"))
+    return replace(backbone, turned=turned, seen_twice=twice)

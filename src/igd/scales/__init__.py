@@ -11,6 +11,7 @@ position_moments    its statistics, streamed
 bank                a bank of normal patches of these maps
 whole               a Gaussian of the mean and the deviation of these maps
 embedding           a Gaussian of the one vector of a whole image
+turns               how well an encoder that learnt to tell an image's turns does so
 pixel               the scale of models made before 0.2
 patch_features      features of unit length, and the score of a map of distances
 shrunk_gaussian     a Gaussian of long vectors

@@ -157,6 +157,7 @@ class EmbeddingSettings:
 
     name: str = "embedding"
     directions: int = 1024  # of largest variance that are kept; one variance for all others
+    turns: bool = False  # whether how well an image's turns are told apart counts, too
     smoothing: float = 0.0
     maps = ()
     smallest_side = FEATURE_SIDE

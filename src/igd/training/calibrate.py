@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -181,6 +182,18 @@ def name_odd_ones(
         f"{len(odd)} of {len(names)} normal images {lie} far above the rest and {raise_} the "
         f"threshold: {_first(odd, names)}; if {they_are} not normal, leave {them} out "
         f"({way_out}igd audit shows {them})",
+        progress,
+    )
+
+
+def say_encoder_may_know(file: Path, progress: Progress) -> list[str]:
+    """Say what the promise is worth if a file's encoder learnt from the images that calibrate.
+    Returns what was said, which the model file keeps: the file's name, not where it lies.
+    """
+    return _said(
+        f"{file.name}: if this encoder learnt from these images, more of others will be alarms "
+        "than is promised; calibrate with images that it has not seen (--calibration-images, igd "
+        "calibrate)",
         progress,
     )
 

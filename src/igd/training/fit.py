@@ -28,6 +28,7 @@ from igd.training.calibrate import (
     name_odd_ones,
     odd_names,
     odd_ones,
+    say_encoder_may_know,
 )
 from igd.training.checkpoint import Controls, fingerprint
 from igd.training.crossfit import Distances, outputs_of
@@ -35,7 +36,7 @@ from igd.training.extract import extract_features
 from igd.training.fitted import FittedState, examples_of
 from igd.training.learner import Learner, fresh_scales
 from igd.training.material import gather, provenance
-from igd.training.parameters import OWN, PLACES, Parameters
+from igd.training.parameters import OWN, PLACES, PRETRAININGS, Parameters
 from igd.training.plan import Plan, make_backbone, make_plan
 from igd.training.train_autoencoders import train_autoencoders
 from igd.version import __version__
@@ -68,6 +69,8 @@ def fit(
         learner.choose_descriptors()
     learner.learn()
     warned = train_autoencoders(scales, training, features, parameters, controls)
+    if separate is None and parameters.pretrain not in (None, *PRETRAININGS):
+        warned += say_encoder_may_know(Path(parameters.pretrain), progress)
     del features  # the learner's own: it may go on with fewer
     if plan.calibrated:
         measure_autoencoders(model, material.scaling, progress)

@@ -16,18 +16,19 @@ from igd.errors import UserError
 if TYPE_CHECKING:
     from igd.data.geometry import Fit
     from igd.method.objective import Objective
+    from igd.pretraining.encoder_training import Precision
     from igd.scales.recipes import Combination, Recipe
 
-Precision = Literal["32-true", "bf16-mixed"]
 TileDescriptors = Literal["shared", "own"]
 RECIPES = ("fast", "paper", "authors")
 OBJECTIVES = ("igd", "mse", "rec", "rec+gac", "dsvdd", "dsvdd+rec", "authors")
 SCALES = ("global", "local", "position", "bank", "whole", "embedding", "grain")
 FITS = ("resize", "crop", "letterbox")
 PRETRAININGS = ("scratch", "imagenet", "distill", "contrastive", "rotation")
+LEARNING = ("distill", "contrastive", "rotation")  # ways in which an encoder learns first
 COMBINATIONS = ("calibrated", "sum")
-PRECISIONS = ("32-true", "bf16-mixed")
 TILE_DESCRIPTORS = ("shared", "own")
+PRECISIONS = ("32-true", "bf16-mixed")
 BACKBONE = "efficientnet_lite0"
 RECIPES_OWN = "(default: the recipe's)"
 

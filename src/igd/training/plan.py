@@ -42,7 +42,7 @@ from igd.scales.recipes import (
     without_effect_left_out,
 )
 from igd.training.checkpoint import Controls
-from igd.training.parameters import Parameters, check_seed
+from igd.training.parameters import LEARNING, PRECISIONS, Parameters, check_seed
 from igd.training.refusals import refuse_with_tiles, refuse_without_effect
 from igd.training.roi_and_alignment import aimed, first_readable, usual_size
 
@@ -105,11 +105,17 @@ class Origin:
     learning: Distillation | Contrast | Rotation | None
 
     @property
+    def turned(self) -> bool:
+        """Whether it learns, or learnt, to tell how an image is turned."""
+        return isinstance(self.learning, Rotation) or bool(self.found and self.found.turned)
+
+    @property
     def described(self) -> dict[str, Any]:
         return {
             "weights": self.found and self.found.identity,
             "pretraining": self.learning and asdict(self.learning),
             **({"turned": True} if self.found and self.found.turned else {}),
+            **({"seen_twice": True} if self.found and self.found.seen_twice else {}),
         }
 
 
@@ -141,14 +147,20 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     if not (trained or tiling or side <= SMALL_LIMIT or geometry.fit == "crop"):
         differ = parameters.fit_to is not None
         geometry = geometry.in_proportion(geometry.frame or usual_size(source, differ))
-    origin = choose_origin(parameters, recipe)
+    origin = choose_origin(parameters, recipe, side)
+    if origin and origin.turned:
+        settings = [
+            replace(each, turns=True) if isinstance(each, EmbeddingSettings) else each
+            for each in settings
+        ]
     settings = [
         without_effect_left_out(each, objective, origin is not None, calibrated)
         for each in settings
     ]
     most = most_learnt_from(side, tiling is not None)
     few = len(source) <= min(most, LEARNT_FROM)
-    held_out = choose_held_out_share(parameters, settings, calibrated, few)
+    learns = bool(origin and origin.learning)
+    held_out = choose_held_out_share(parameters, settings, calibrated, few, learns)
     each = choose_tiles_each(tiling, most, source) if tiling else 1
     return Plan(geometry, settings, objective, origin, calibrated, held_out, tiling, each)
 
@@ -184,12 +196,17 @@ def choose_tiles_each(tiling: Tiling, most: int, source: Source) -> int:
 
 
 def choose_held_out_share(
-    parameters: Parameters, settings: list[ScaleSettings], calibrated: bool, few: bool
+    parameters: Parameters,
+    settings: list[ScaleSettings],
+    calibrated: bool,
+    few: bool,
+    learns: bool,
 ) -> float | None:
     """None where scales are fitted fast enough to score every image by a model that did not learn
-    from it, and images are few enough to be worth it.
+    from it, and images are few enough to be worth it. An encoder that learns would have learnt
+    from them all, and knows what it has seen.
     """
-    trained = any(isinstance(each, AutoEncoderSettings) for each in settings)
+    trained = learns or any(isinstance(each, AutoEncoderSettings) for each in settings)
     if parameters.calibration is None and calibrated and not trained and few:
         return None
     return HELD_OUT if parameters.calibration is None else parameters.calibration
@@ -262,24 +279,27 @@ def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
     )
 
 
-def choose_origin(parameters: Parameters, recipe: Recipe) -> Origin | None:
+def choose_origin(parameters: Parameters, recipe: Recipe, side: int) -> Origin | None:
     """Where the backbone comes from; None where encoders learn from scratch."""
     wanted, fast = parameters.pretrain or recipe.pretrain, recipe.name == "fast"
+    own: dict[str, Any] = {"seed": parameters.seed, "precision": parameters.precision}
     if wanted == "scratch":
         return None
+    if wanted in LEARNING and parameters.precision not in PRECISIONS:
+        raise UserError(
+            f"precision is {parameters.precision!r}; encoders learn in {' or '.join(PRECISIONS)}"
+        )
     if wanted == "contrastive":
-        return Origin(None, replace(contrastive.FAST if fast else Contrast(), seed=parameters.seed))
+        return Origin(None, replace(contrastive.FAST if fast else Contrast(), **own))
     if wanted == "rotation":
-        return Origin(None, replace(rotation.FAST if fast else Rotation(), seed=parameters.seed))
+        return Origin(None, replace(rotation.fast(side) if fast else Rotation(), **own))
     if wanted in ("imagenet", "distill"):
         found = load_backbone(
             parameters.backbone, Path(parameters.weights) if parameters.weights else None
         )
         if wanted == "imagenet":
             return Origin(found, None)
-        return Origin(
-            found, replace(distillation.FAST if fast else Distillation(), seed=parameters.seed)
-        )
+        return Origin(found, replace(distillation.FAST if fast else Distillation(), **own))
     if not Path(wanted).is_file():
         raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
     return Origin(load_encoder(Path(wanted)), None)

@@ -7,7 +7,7 @@ from typing import Any
 from igd.backbones.features import SMALL_LIMIT
 from igd.errors import UserError
 from igd.scales.recipes import AutoEncoderSettings, Recipe, ScaleSettings
-from igd.training.parameters import Parameters
+from igd.training.parameters import LEARNING, Parameters
 
 TRAINED_BY = (
     "objective",
@@ -29,14 +29,16 @@ def refuse_without_effect(
     """A parameter that changes nothing in what is built must not look as if it had been used."""
     scales = ", ".join(each.name for each in settings)
     trained = "global" if side <= SMALL_LIMIT else "global,local"
+    pretrain = parameters.pretrain or recipe.pretrain
     if not any(isinstance(each, AutoEncoderSettings) for each in settings):
         _refuse(
-            parameters.changed(*TRAINED_BY),
+            parameters.changed(
+                *(each for each in TRAINED_BY if each != "precision" or pretrain not in LEARNING)
+            ),
             f"images of {side} pixels are scored by {scales} here, which trains nothing; "
             f"add a scale that is trained (--scales {trained}), or train from scratch "
             "(--pretrain scratch)",
         )
-    pretrain = parameters.pretrain or recipe.pretrain
     if pretrain not in ("imagenet", "distill"):
         _refuse(
             parameters.changed(*READ_BY_BACKBONE),
