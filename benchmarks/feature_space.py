@@ -56,6 +56,7 @@ from igd.scales.recipes import FINE
 
 HIDDEN, LATENT = 256, 32
 BATCH, RATE = 1024, 1e-3
+IMAGES = 64  # of a batch of whole images: the paper's
 RIDGE = 0.1  # of the whitening
 E_STEP_EVERY = 100  # steps, and over so many patches:
 E_STEP_ON = 16_384
@@ -139,6 +140,7 @@ def train(
     balanced: bool,
     seed: int,
     scored_at: Sequence[int],
+    batch: int = BATCH,
 ) -> Iterator[tuple[int, Networks, Omega | None]]:
     """The networks after each number of steps at which they are scored, with omega."""
     torch.manual_seed(seed)
@@ -150,7 +152,7 @@ def train(
     for step in range(max(scored_at)):
         if objective.classifier and step % E_STEP_EVERY == 0:
             omega = e_step(nets.encoder, patches, places, objective)
-        drawn = torch.randint(len(patches), (BATCH,), generator=rng)
+        drawn = torch.randint(len(patches), (batch,), generator=rng)
         limit = Limit(BALANCE * step / max(scored_at)) if balanced else None
         loss, for_critic = losses(nets, patches[drawn], places[drawn], omega, objective, limit, rng)
         optimizer.zero_grad()
@@ -263,7 +265,8 @@ def run(
     """
     objective = OBJECTIVES[name.partition(" ")[0]]
     held_out, learnt = held_out_and_learnt(len(features.training[0]), seed)
-    training, test, scaling = white_patches(features, learnt, held_out, name.endswith(WHOLE))
+    whole = name.endswith(WHOLE)
+    training, test, scaling = white_patches(features, learnt, held_out, whole)
     number, rows, columns, _ = training.shape
     place = torch.arange(rows * columns)
     if not name.endswith(PER_POSITION):
@@ -272,7 +275,13 @@ def run(
     order = torch.randperm(len(white), generator=generator(seed, "patches"))
     results, started = [], time.process_time()
     trained = train(
-        white[order], place.repeat(number)[order], objective, " balanced" in name, seed, scored_at
+        white[order],
+        place.repeat(number)[order],
+        objective,
+        " balanced" in name,
+        seed,
+        scored_at,
+        IMAGES if whole else BATCH,
     )
     for steps, nets, omega in trained:
         seconds = time.process_time() - started

@@ -168,20 +168,16 @@ def _mean(points: list[dict[str, Any]], key: str, digits: int = 3) -> str:
 
 def students_table(result: dict[str, Any]) -> str:
     """The AUROC of a Gaussian on each student's vectors, class by class, as it learns."""
-    numbers = [each["class"] for each in result["students"][0]["curve"][0]["classes"]]
+    points = [(run["student"], point) for run in result["students"] for point in run["curve"]]
+    numbers = sorted({each["class"] for _, point in points for each in point["classes"]})
     rows = []
-    for run in result["students"]:
-        for point in run["curve"]:
-            found = {each["class"]: each["auc"] for each in point["classes"]}
-            rows.append(
-                (
-                    run["student"],
-                    point["steps"] or "-",
-                    f"{point['cpu_seconds']:.0f}" if point["steps"] else "-",
-                    *(f"{found[number]:.3f}" if number in found else "-" for number in numbers),
-                )
-            )
-    head = ("student", "after steps", "CPU s", *(f"class {number}" for number in numbers))
+    for student, point in points:
+        found = {each["class"]: each["auc"] for each in point["classes"]}
+        learnt = (point["steps"], f"{point['cpu_seconds']:.0f}") if point["steps"] else ("-", "-")
+        each = (f"{found[number]:.3f}" if number in found else "-" for number in numbers)
+        mean = f"{sum(found.values()) / len(found):.3f}" if len(found) == len(numbers) else "-"
+        rows.append((student, *learnt, mean, *each))
+    head = ("student", "after steps", "CPU s", "mean", *(f"class {number}" for number in numbers))
     return table(head, rows)
 
 
