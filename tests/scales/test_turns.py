@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from igd.scales.turns import turn_direction
+from igd.scales.turns import lacking, turn_direction
 
 LENGTH = 6  # of one turn's vector
 
@@ -16,19 +16,19 @@ def seen(count: int, apart: float, seed: int = 0) -> Tensor:
     return (means + noise).flatten(1)
 
 
-def lacking(direction: Tensor, normal: Tensor, vectors: Tensor) -> Tensor:
-    return (normal.mean(dim=0) - vectors) @ direction
+def lack(direction: Tensor, normal: Tensor, vectors: Tensor) -> Tensor:
+    return lacking(vectors @ direction, normal.mean(dim=0) @ direction)
 
 
 def test_who_mistakes_the_turns_lacks_what_normal_images_have() -> None:
     normal = seen(500, apart=3)
     direction = turn_direction(normal)
-    fresh = lacking(direction, normal, seen(200, apart=3, seed=1))
-    lost = lacking(direction, normal, seen(200, apart=0, seed=2))
+    fresh = lack(direction, normal, seen(200, apart=3, seed=1))
+    lost = lack(direction, normal, seen(200, apart=0, seed=2))
     mistaken = seen(200, apart=3, seed=3).unflatten(1, (4, -1)).roll(1, dims=1).flatten(1)
     assert fresh.mean().abs() < 0.05
     assert 0.8 < lost.mean() < 1  # what shares of the margin there are to lack
-    assert lacking(direction, normal, mistaken).mean() > 1.2 * lost.mean()
+    assert lack(direction, normal, mistaken).mean() > 1.2 * lost.mean()
 
 
 def test_it_is_fisher_s_discriminant() -> None:
@@ -72,3 +72,14 @@ def test_images_that_are_all_alike_tell_nothing_and_break_nothing() -> None:
 
 def test_with_few_images_it_is_finite() -> None:
     assert turn_direction(seen(3, apart=3)).isfinite().all()
+
+
+def test_who_tells_turns_better_than_normal_images_is_not_the_more_normal_for_it() -> None:
+    """Where normal images hardly tell them, one that does would outweigh any distance."""
+    normal = seen(2000, apart=0.5)
+    direction = turn_direction(normal)
+    told = float(normal.mean(dim=0) @ direction)
+    clearer = seen(200, apart=8, seed=1)
+    assert 0 < told < 0.5
+    assert ((normal.mean(dim=0) - clearer) @ direction).median() < -3 * told
+    torch.testing.assert_close(lack(direction, normal, clearer), torch.full((200,), -told))

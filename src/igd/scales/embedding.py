@@ -17,7 +17,7 @@ from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import SMALLEST
 from igd.scales.recipes import EmbeddingSettings
 from igd.scales.shrunk_gaussian import ShrunkGaussian
-from igd.scales.turns import turn_direction
+from igd.scales.turns import lacking, turn_direction
 
 
 class EmbeddingScale(FeatureScale):
@@ -47,7 +47,7 @@ class EmbeddingScale(FeatureScale):
         distance = self.gaussian.distance(vector)
         if self.turns is None:
             return [distance]
-        return [distance, (self.gaussian.mean - vector) @ self.turns]
+        return [distance, lacking(vector @ self.turns, self.gaussian.mean @ self.turns)]
 
     def output(self, distances: list[Tensor], size: tuple[int, int]) -> ScaleOutput:  # noqa: ARG002
         terms = {"distance": (distances[0] + SMALLEST).log()}

@@ -33,6 +33,15 @@ def turn_direction(vectors: Tensor) -> Tensor:
     return (direction * (told / (1 + told) / margin if told else 0.0)).to(vectors)
 
 
+def lacking(margin: Tensor, normal: Tensor) -> Tensor:
+    """What images lack of the margin between turns that normal ones have in the mean.
+
+    Twice that margin is the most that counts in an image's favour: where normal images hardly tell
+    their turns, a defect that does must not pass for the most normal of all.
+    """
+    return (normal - margin).maximum(-normal.abs())
+
+
 def discriminant(vectors: Tensor) -> Tensor:
     """Fisher's, of the turns of images (n, d): the direction (d,) of the margin between them.
 
