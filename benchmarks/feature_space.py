@@ -340,9 +340,10 @@ def main() -> None:
             {"set": path.name, "seed": seed, "objective": name, **each}
             for each in json.loads(file.read_text())
         ]
+    alone = all(name.endswith(WHOLE) for name in options.objectives)
     told: dict[str, Any] = {
-        "what": f"The paper's objective on patches of frozen features, {len(paths)} data sets, "
-        f"{condition.name}, {len(options.seeds)} seeds",
+        "what": f"The paper's objective on {'one vector an image' if alone else 'patches'} of "
+        f"frozen features, {len(paths)} data sets, {condition.name}, {len(options.seeds)} seeds",
         "command": f"python benchmarks/feature_space.py --data DIR ... --condition "
         f"'{condition.name}' --seeds {' '.join(map(str, options.seeds))} "
         f"--objectives {' '.join(map(repr, options.objectives))} "
