@@ -34,6 +34,7 @@ from igd.files import write_text
 from igd.pretraining import contrastive, rotation
 from igd.pretraining.distillation import teacher_vectors
 from igd.pretraining.encoder_training import Precision
+from igd.pretraining.encoders import save_encoder
 from igd.progress import Progress, TerminalProgress
 from igd.scales.embedding import EmbeddingScale
 from igd.scales.recipes import EmbeddingSettings
@@ -115,13 +116,15 @@ class Asked(NamedTuple):
     precision: Precision
 
 
-def run(held: Held, asked: Asked, seed: int) -> list[dict[str, Any]]:
-    """One encoder's curve."""
+def run(held: Held, asked: Asked, seed: int, stem: Path) -> list[dict[str, Any]]:
+    """One encoder's curve; the encoder itself is kept wherever it is scored."""
     way, steps, precision = asked
-    watch = EncoderWatch(
-        {max(1, steps // 2**power) for power in range(WATCHED)},
-        lambda encoder: aurocs(encoder, held),
-    )
+
+    def measure(encoder: Backbone) -> dict[str, float]:
+        save_encoder(stem.with_name(f"{stem.name}-at-{encoder.identity}.encoder"), encoder, {})
+        return aurocs(encoder, held)
+
+    watch = EncoderWatch({max(1, steps // 2**power) for power in range(WATCHED)}, measure)
     settings = replace(WAYS[way].settings, steps=steps, precision=precision, seed=seed)
     WAYS[way].learn(held.learnt, settings, TerminalProgress(), watch=watch)
     return [
@@ -183,7 +186,7 @@ def main() -> None:
             file = options.kept / name.replace(" ", "-")
             if not file.exists():
                 held = divided(arrays, number, options.split, options.seed)
-                curve = run(held, asked, options.seed)
+                curve = run(held, asked, options.seed, file.with_suffix(""))
                 told = {**asked._asdict(), "class": number, "curve": curve}
                 write_text(file, json.dumps(told))
     every = sorted(options.kept.glob(f"{start}-*-{options.seed}.json"))
