@@ -20,6 +20,7 @@ def run_mnist(digits: Path, store: str, *flags: str) -> list[str]:
 def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "results.sqlite")
     command = run_mnist(digits, store, "--classes", "0", "--methods", "ocsvm", "igd", *QUICK)
+    command += ["--feature-cache", str(tmp_path / "features")]
     assert main([*command, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "2 runs, 0 done"
     assert not Path(store).exists()
@@ -48,6 +49,7 @@ def test_run_show_export(digits: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "igd benchmark run mnist --data mnist.npz --classes 0 --methods ocsvm igd --seeds 0 "
         "--recipe fast"
     )
+    assert "--feature-cache features" in kept
     assert str(tmp_path) not in kept
 
 

@@ -173,8 +173,8 @@ def _list(options: argparse.Namespace, runs: list[Run], store: RunStore | None) 
 
 
 def _command(options: argparse.Namespace) -> str:
-    """The command line for whoever repeats it: what was set, without where the data lies on this
-    machine.
+    """The command line for whoever repeats it: what was set, without where data and features lie on
+    this machine.
     """
     words = ["igd", "benchmark", "run", options.suite]
     if options.data:
@@ -184,6 +184,8 @@ def _command(options: argparse.Namespace) -> str:
     for name, value in _chosen(options).items():
         flag = "--fit" if name == "fit_to" else _flag(name)
         words += [flag, ",".join(value) if isinstance(value, list) else str(value)]
+    if options.feature_cache:
+        words += ["--feature-cache", options.feature_cache.name]
     if options.engine == RAY:
         return shlex.join([*words, "--engine", RAY])
     return shlex.join([*words, "--jobs", str(options.jobs)])
