@@ -83,7 +83,8 @@ class Contrasted(Trained):
             made = contrastive.contrast(
                 pixels, CONTRAST, self.support.progress, self.support.stop
             ).encoder
-            save_encoder(path, made, asdict(CONTRAST))
+            as_they_are = replace(made, turned=False, seen_twice=False)  # as the paper sees images
+            save_encoder(path, as_they_are, asdict(CONTRAST))
         return path
 
 

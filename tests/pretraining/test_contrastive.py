@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from conftest import stripes
 from torch import Tensor
 
-from igd.backbones.architectures import prepared
+from igd.backbones.architectures import TURNS, Backbone, prepared
 from igd.errors import Interrupted
 from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.contrastive import Contrast, Contrasted, contrast, nt_xent
@@ -125,6 +125,21 @@ def test_turned_images_are_further_negatives() -> None:
     )
     # The first step sees the same views, and more beside them.
     assert turned.losses[0] > plain.losses[0]
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_what_was_told_from_its_turns_is_read_in_all_of_them(rotated: bool) -> None:
+    shown: list[Backbone] = []
+    learnt = contrast(
+        PIXELS,
+        Contrast(steps=1, batch_size=4, narrow=True, rotated=rotated),
+        Progress(),
+        watch=lambda _, encoder: shown.append(encoder),
+    )
+    for encoder in (learnt.encoder, *shown):
+        assert (encoder.turned, encoder.seen_twice) == (rotated, rotated)
+    turns = TURNS if rotated else 1
+    assert learnt.encoder.features == turns * learnt.encoder.kind.pooled
 
 
 def test_stopping_raises_interrupted() -> None:

@@ -120,13 +120,9 @@ def contrast(
         one, other, further = learner(batch).tensor_split((len(image), 2 * len(image)))
         return nt_xent(one, other, settings.temperature, further if len(further) else None)
 
-    show = shown_to(watch, name, learner)
+    show = shown_to(watch, name, learner, settings.rotated)
     losses = fit_encoder(
         learner, optimizer, loss_of, total, "learning by contrast", progress, stop, saved, show
     )
-    return Contrasted(
-        frozen(
-            name, learner[0], f"learnt by contrast in {total} steps of {settings.batch_size} images"
-        ),
-        losses,
-    )
+    origin = f"learnt by contrast in {total} steps of {settings.batch_size} images"
+    return Contrasted(frozen(name, learner[0], origin, settings.rotated), losses)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -83,8 +82,11 @@ def shown_to(
 
     def show(step: int) -> None:
         if watch:
-            encoder = Backbone(name, learner[0], "unfinished", str(step))
-            watch(step, replace(encoder, turned=turned, seen_twice=turned))
+            origin, identity = "unfinished", str(step)
+            watch(
+                step,
+                Backbone(name, learner[0], origin, identity, turned=turned, seen_twice=turned),
+            )
 
     return show
 

@@ -42,11 +42,14 @@ def fresh_encoder(
     return name, network
 
 
-def frozen(name: str, network: nn.Module, origin: str) -> Backbone:
-    """A trained network as a backbone."""
+def frozen(name: str, network: nn.Module, origin: str, turned: bool = False) -> Backbone:
+    """A trained network as a backbone; one that learnt to tell turns reads an image in all of them,
+    each twice.
+    """
     network.eval().requires_grad_(False)
     network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-    return Backbone(name, network, origin, identity(network.state_dict()))
+    weights = identity(network.state_dict())
+    return Backbone(name, network, origin, weights, turned=turned, seen_twice=turned)
 
 
 def save_encoder(path: Path, backbone: Backbone, provenance: dict[str, Any]) -> None:

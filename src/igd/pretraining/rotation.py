@@ -118,5 +118,4 @@ def learn_rotation(
         shown_to(watch, name, learner, turned=True),
     )
     origin = f"learnt turns in {settings.steps} steps of {settings.batch_size} images"
-    encoder = replace(frozen(name, learner[0], origin), turned=True, seen_twice=True)
-    return Rotated(encoder, losses)
+    return Rotated(frozen(name, learner[0], origin, turned=True), losses)
