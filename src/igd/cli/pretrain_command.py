@@ -60,7 +60,9 @@ def add(commands: Any) -> None:
         "igd pretrain contrastive parts/good -o encoder.igd",
     )
     contrast.add_argument(
-        "--rotated", action="store_true", help="take turned images as further negatives"
+        "--rotated",
+        action="store_true",
+        help="take turned images as further negatives, and describe small images in all turns",
     )
     _add_common(contrast)
     rotation = add_command(
