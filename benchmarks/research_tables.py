@@ -217,19 +217,18 @@ def contaminated_table(result: dict[str, Any]) -> str:
 
 
 def disagreement_table(result: dict[str, Any]) -> str:
-    """A student's disagreement with its teacher alone, the default, and both."""
+    """A student's disagreement with its teacher alone, the default, and both; means of seeds."""
     figures, told = ("alone", "default", "fused"), result["disagreement"]
-    rows = [
-        (run["set"], run["seed"], *(f"{run[name]:.3f}" for name in figures))
-        for run in result["runs"]
-    ]
+    sets = sorted({run["set"] for run in result["runs"]})
+    runs_of = {name: [run for run in result["runs"] if run["set"] == name] for name in sets}
+    rows = [(name, *(_mean(runs, figure) for figure in figures)) for name, runs in runs_of.items()]
     added = told["fused - default"]
     means = (f"{told['means'][name]:.4f}" for name in figures)
-    rows.append((f"mean of {added['sets']} sets", "", *means))
+    rows.append((f"mean of {added['sets']} sets", *means))
     low, high = added["interval"]
     said = (
         f"What the student adds to the default: {added['mean']:+.4f}, 95 % interval over data sets "
         f"{low:+.4f} to {high:+.4f}; better on {added['sets_better']} of {added['sets']}.\n"
     )
-    head = ("set", "seed", "the student's disagreement alone", "the default", "both")
+    head = ("set", "the student's disagreement alone", "the default", "both")
     return f"{table(head, rows)}\n{said}"
