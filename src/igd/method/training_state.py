@@ -13,6 +13,7 @@ from igd.method.gaussian import GaussianDescriptor
 from igd.method.networks import AutoEncoder, Critic
 from igd.method.resnet import measure_statistics
 from igd.method.schedule import Training, epoch_order
+from igd.ops.adam import InPlaceAdam
 
 # Columns of the history.
 RECORDED = ("classification", "reconstruction", "fooling", "critic", "alpha_error")
@@ -71,6 +72,5 @@ def start_training(
 
 
 def _adam(network: torch.nn.Module, training: Training) -> torch.optim.Adam:
-    weights, rate, decay = network.parameters(), training.learning_rate, training.weight_decay
-    # One pass over each tensor.
-    return torch.optim.Adam(weights, rate, training.betas, weight_decay=decay, fused=True)
+    rate, decay = training.learning_rate, training.weight_decay
+    return InPlaceAdam(network.parameters(), rate, training.betas, decay)
