@@ -40,7 +40,7 @@ from igd.method.objective import OBJECTIVES
 from igd.method.schedule import Training
 from igd.method.similarity import PATCH, SMALLEST, WHOLE_IMAGE, Similarity
 from igd.method.training_state import Batch, TrainingState, start_training
-from igd.ops.convolutions import EnlargingConvolution, KeepingConvolution, KeepingTransposed
+from igd.ops.convolutions import Convolution3x3, EnlargingConvolution, Transposed3x3
 from igd.scales.autoencoder import in_fast_layout
 from igd.training.distributed import make_fabric
 
@@ -146,13 +146,19 @@ def use_library_convolutions(network: nn.Module) -> None:
     """In place of ours, with their parameters."""
     for part in list(network.modules()):
         for name, layer in part.named_children():
-            if isinstance(layer, KeepingConvolution):
+            if isinstance(layer, Convolution3x3):
                 usual: nn.Module = nn.Conv2d(
-                    layer.in_channels, layer.out_channels, 3, 1, 1, bias=False
+                    layer.in_channels, layer.out_channels, 3, layer.stride[0], 1, bias=False
                 )
-            elif isinstance(layer, KeepingTransposed):
+            elif isinstance(layer, Transposed3x3):
                 usual = nn.ConvTranspose2d(
-                    layer.in_channels, layer.out_channels, 3, 1, 1, bias=False
+                    layer.in_channels,
+                    layer.out_channels,
+                    3,
+                    layer.stride[0],
+                    1,
+                    output_padding=layer.stride[0] - 1,
+                    bias=False,
                 )
             elif isinstance(layer, EnlargingConvolution):
                 usual = nn.ConvTranspose2d(

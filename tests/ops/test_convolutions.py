@@ -10,26 +10,35 @@ from torch import Tensor, nn
 
 from igd.ops import convolutions
 from igd.ops.convolutions import (
+    Convolution3x3,
     EnlargingConvolution,
-    KeepingConvolution,
-    KeepingTransposed,
     PointConvolution,
-    _between_positions,
+    Transposed3x3,
+    weight_gradient,
 )
 
-PAIRS: dict[str, tuple[nn.Module, nn.Module, int]] = {
-    "2 x 2": (KeepingConvolution(3, 5), nn.Conv2d(3, 5, 3, 1, 1, bias=False), 2),
-    "4 x 4": (KeepingConvolution(3, 5), nn.Conv2d(3, 5, 3, 1, 1, bias=False), 4),
-    "2 x 2, transposed": (
-        KeepingTransposed(3, 5),
-        nn.ConvTranspose2d(3, 5, 3, 1, 1, bias=False),
-        2,
-    ),
-    "4 x 4, transposed": (
-        KeepingTransposed(3, 5),
-        nn.ConvTranspose2d(3, 5, 3, 1, 1, bias=False),
-        4,
-    ),
+Pair = tuple[nn.Module, nn.Module, int]
+
+
+def kept(in_channels: int, out_channels: int, stride: int, side: int) -> Pair:
+    usual = nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
+    return Convolution3x3(in_channels, out_channels, stride), usual, side
+
+
+def transposed(in_channels: int, out_channels: int, stride: int, side: int) -> Pair:
+    usual = nn.ConvTranspose2d(
+        in_channels, out_channels, 3, stride, 1, output_padding=stride - 1, bias=False
+    )
+    return Transposed3x3(in_channels, out_channels, stride), usual, side
+
+
+PAIRS: dict[str, Pair] = {
+    **{
+        f"{make.__name__}, {side} x {side}, stride {stride}": make(3, 5, stride, side)
+        for make in (kept, transposed)
+        for stride in (1, 2)
+        for side in (1, 2, 3, 4, 5, 8, 9)
+    },
     "enlarging": (
         EnlargingConvolution(3, 5, bias=True),
         nn.Sequential(
@@ -49,19 +58,34 @@ PAIRS: dict[str, tuple[nn.Module, nn.Module, int]] = {
 }
 
 
-@pytest.mark.parametrize("layer", [KeepingConvolution(3, 5), KeepingTransposed(3, 5)])
-@pytest.mark.parametrize(("side", "learning", "times"), [(2, True, 1), (2, False, 0), (4, True, 0)])
-def test_a_tiny_map_is_a_matrix_product_while_weights_learn(
+@pytest.mark.parametrize("layer", [Convolution3x3(3, 5), Transposed3x3(3, 5)])
+@pytest.mark.parametrize(("side", "learning", "times"), [(4, True, 1), (4, False, 0), (5, True, 0)])
+def test_weights_learn_by_taps_where_maps_are_small(
     layer: nn.Module, side: int, learning: bool, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Tensor] = []
     monkeypatch.setattr(
         convolutions,
-        "_between_positions",
-        lambda weight: made.append(weight) or _between_positions(weight),
+        "weight_gradient",
+        lambda large, small, stride: made.append(small) or weight_gradient(large, small, stride),
     )
-    deepcopy(layer).requires_grad_(learning)(torch.rand(2, 3, side, side))
+    feature = torch.rand(2, 3, side, side, requires_grad=True)
+    deepcopy(layer).requires_grad_(learning)(feature).sum().backward()
     assert len(made) == times
+
+
+@pytest.mark.parametrize("layer", [Convolution3x3(3, 5), Transposed3x3(3, 5)])
+@pytest.mark.parametrize("side", [2, 4])
+def test_rounds_what_the_librarys_convolution_would_round(layer: nn.Module, side: int) -> None:
+    feature = torch.rand(2, 3, side, side)
+    exact = value_and_gradients(layer, feature)
+    with torch.autocast("cpu", torch.bfloat16):
+        value = layer(feature)
+        rounded = value_and_gradients(layer, feature)
+    assert value.dtype == torch.bfloat16
+    for own, other in zip(exact[1:], rounded[1:], strict=True):
+        assert other.dtype == torch.float32
+        torch.testing.assert_close(own, other, rtol=0.05, atol=0.05)
 
 
 def value_and_gradients(layer: nn.Module, feature: Tensor) -> list[Tensor]:

@@ -17,7 +17,7 @@ from torch import Tensor, fx, nn
 
 from igd.backbones.efficientnet import SameConv2d
 from igd.method.resnet import Normalisation
-from igd.ops.convolutions import KeepingConvolution, PointConvolution
+from igd.ops.convolutions import Convolution3x3, PointConvolution
 from igd.ops.session import Session
 
 OPSET = 18
@@ -161,7 +161,7 @@ def _mean(node: fx.Node, weights: list[onnx.TensorProto]) -> onnx.NodeProto:
 _LAYERS: dict[type, Callable[..., onnx.NodeProto]] = {
     SameConv2d: _convolution,
     PointConvolution: _convolution,
-    KeepingConvolution: _convolution,
+    Convolution3x3: _convolution,
     nn.Conv2d: _convolution,
     Normalisation: _normalisation,
     nn.MaxPool2d: _largest,

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from igd.ops.convolutions import KeepingConvolution, KeepingTransposed, PointConvolution
+from igd.ops.convolutions import Convolution3x3, PointConvolution, Transposed3x3
 
 Stem = Literal["imagenet", "small"]
 
@@ -90,14 +90,9 @@ class Block(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, stride: int, bias: bool) -> None:
         super().__init__()
-        keeping = stride == 1
-        self.conv1 = (
-            KeepingConvolution(in_channels, out_channels)
-            if keeping
-            else nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
-        )
+        self.conv1 = Convolution3x3(in_channels, out_channels, stride)
         self.bn1 = Normalisation(out_channels, bias)
-        self.conv2 = KeepingConvolution(out_channels, out_channels)
+        self.conv2 = Convolution3x3(out_channels, out_channels)
         self.bn2 = Normalisation(out_channels, bias)
         self.downsample = None
         if stride != 1 or in_channels != out_channels:
@@ -119,15 +114,9 @@ class ReverseBlock(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, stride: int, bias: bool) -> None:
         super().__init__()
-        self.conv1 = KeepingConvolution(in_channels, in_channels)
+        self.conv1 = Convolution3x3(in_channels, in_channels)
         self.bn1 = Normalisation(in_channels, bias)
-        self.conv2: nn.ConvTranspose2d = (
-            KeepingTransposed(in_channels, out_channels)
-            if stride == 1
-            else nn.ConvTranspose2d(
-                in_channels, out_channels, 3, stride, 1, output_padding=stride - 1, bias=False
-            )
-        )
+        self.conv2 = Transposed3x3(in_channels, out_channels, stride)
         self.bn2 = Normalisation(out_channels, bias)
         self.upsample = None
         if stride != 1 or in_channels != out_channels:

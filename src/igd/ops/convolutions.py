@@ -8,12 +8,17 @@ benchmarks/training_step.py measures what they, and everything else, gain in a s
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 TINY = (2, 2)  # size of a map on which every position reaches every other through a 3x3 kernel
+PLACES = tuple(product(range(2), range(2)))  # on it
+SMALL = 4  # longest side of a map onto which weights learn tap by tap
 
 
 class PointConvolution(nn.Conv2d):
@@ -31,37 +36,34 @@ class PointConvolution(nn.Conv2d):
         return super().forward(feature[:, :, :: self.skip, :: self.skip])
 
 
-class KeepingConvolution(nn.Conv2d):
-    """A 3x3 convolution that keeps the size of the map; on a map of 2 x 2, while it learns, a
-    matrix product.
-
-    There 20 of the 36 products of each pair of channels are with the padding.
+class Convolution3x3(nn.Conv2d):
+    """A 3x3 convolution that keeps or divides the size of the map. Onto a small map its weights
+    learn tap by tap.
     """
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__(in_channels, out_channels, 3, 1, 1, bias=False)
+    def __init__(self, in_channels: int, out_channels: int, stride: int = 1) -> None:
+        super().__init__(in_channels, out_channels, 3, stride, 1, bias=False)
 
     def forward(self, feature: Tensor) -> Tensor:
-        if not _dense(feature, self.weight):
+        if not _learns_by_taps(feature, self.weight, self.stride[0]):
             return super().forward(feature)
-        flat = feature.permute(0, 2, 3, 1).flatten(1)
-        made = F.linear(flat, _between_positions(self.weight))
-        return made.view(len(feature), self.out_channels, *TINY).contiguous(
-            memory_format=torch.channels_last
+        made: Tensor = _Down.apply(*_as_convolved(feature, self.weight), self.stride[0])
+        return made
+
+
+class Transposed3x3(nn.ConvTranspose2d):
+    """`Convolution3x3` transposed."""
+
+    def __init__(self, in_channels: int, out_channels: int, stride: int = 1) -> None:
+        super().__init__(
+            in_channels, out_channels, 3, stride, 1, output_padding=stride - 1, bias=False
         )
 
-
-class KeepingTransposed(nn.ConvTranspose2d):
-    """`KeepingConvolution` transposed."""
-
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__(in_channels, out_channels, 3, 1, 1, bias=False)
-
     def forward(self, feature: Tensor, output_size: list[int] | None = None) -> Tensor:
-        if not _dense(feature, self.weight):
+        if not _learns_by_taps(feature, self.weight, 1):
             return super().forward(feature, output_size)
-        made = feature.contiguous().flatten(1) @ _between_positions(self.weight)
-        return made.view(len(feature), *TINY, self.out_channels).permute(0, 3, 1, 2)
+        made: Tensor = _Up.apply(*_as_convolved(feature, self.weight), self.stride[0])
+        return made
 
 
 class EnlargingConvolution(nn.ConvTranspose2d):
@@ -85,28 +87,123 @@ class EnlargingConvolution(nn.ConvTranspose2d):
         )
 
 
-def _dense(feature: Tensor, weight: Tensor) -> bool:
-    """Weights that have learnt keep to the convolution: for one image it is faster, and an exporter
-    knows it by name.
+class _Down(torch.autograd.Function):
+    """A convolution of (b, l, h, w) by (s, l, 3, 3): (b, s, h / stride, w / stride)."""
+
+    @staticmethod
+    def forward(context: Any, large: Tensor, weight: Tensor, stride: int) -> Tensor:
+        context.save_for_backward(large, weight)
+        context.stride = stride
+        return _down(large, weight, stride)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, small: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        (large, weight), stride = context.saved_tensors, context.stride
+        to_large, to_weight, _ = context.needs_input_grad
+        return (
+            _up(small, weight, stride) if to_large else None,
+            weight_gradient(large, small, stride) if to_weight else None,
+            None,
+        )
+
+
+class _Up(torch.autograd.Function):
+    """Its transpose: (b, s, h, w) to (b, l, stride h, stride w)."""
+
+    @staticmethod
+    def forward(context: Any, small: Tensor, weight: Tensor, stride: int) -> Tensor:
+        context.save_for_backward(small, weight)
+        context.stride = stride
+        return _up(small, weight, stride)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, large: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        (small, weight), stride = context.saved_tensors, context.stride
+        to_small, to_weight, _ = context.needs_input_grad
+        return (
+            _down(large, weight, stride) if to_small else None,
+            weight_gradient(large, small, stride) if to_weight else None,
+            None,
+        )
+
+
+def weight_gradient(large: Tensor, small: Tensor, stride: int) -> Tensor:
+    """What each weight joins, summed: (b, l, h, w) and (b, s, h / stride, w / stride) to (s, l, 3,
+    3).
+
+    One matrix product a tap of the kernel, over the positions at which it does not read padding.
     """
-    return weight.requires_grad and weight.device.type == "cpu" and feature.shape[-2:] == TINY
+    large, small = large.permute(0, 2, 3, 1), small.permute(0, 2, 3, 1)
+    taps = []
+    for row, column in product(range(3), range(3)):
+        (above, rows), (left, columns) = (
+            _joined(tap, long, short, stride)
+            for tap, long, short in zip(
+                (row, column), large.shape[1:3], small.shape[1:3], strict=True
+            )
+        )
+        taps.append(small[:, rows, columns].flatten(0, 2).T @ large[:, above, left].flatten(0, 2))
+    joined = torch.stack(taps, dim=1).view(small.shape[-1], 3, 3, large.shape[-1])
+    return joined.permute(0, 3, 1, 2)
+
+
+def _joined(tap: int, long: int, short: int, stride: int) -> tuple[slice, slice]:
+    """The positions of the large and of the small map that a tap joins, along one axis."""
+    first, end = int(tap == 0), min(short, (long - tap) // stride + 1)
+    start = stride * first + tap - 1
+    return slice(start, start + stride * (end - first - 1) + 1, stride), slice(first, end)
+
+
+def _down(large: Tensor, weight: Tensor, stride: int) -> Tensor:
+    if not _tiny(large, stride):
+        return F.conv2d(large, weight, stride=stride, padding=1)
+    flat = large.permute(0, 2, 3, 1).flatten(1)
+    return _unflattened(F.linear(flat, _between_positions(weight)), weight.shape[0])
+
+
+def _up(small: Tensor, weight: Tensor, stride: int) -> Tensor:
+    if not _tiny(small, stride):
+        return F.conv_transpose2d(
+            small, weight, stride=stride, padding=1, output_padding=stride - 1
+        )
+    flat = small.permute(0, 2, 3, 1).flatten(1)
+    return _unflattened(flat @ _between_positions(weight), weight.shape[1])
+
+
+def _tiny(feature: Tensor, stride: int) -> bool:
+    """Whether every position reaches every other: all is one matrix product then. Of a convolution
+    20 of the 36 products of each pair of channels would be with the padding.
+    """
+    return stride == 1 and feature.shape[-2:] == TINY
+
+
+def _unflattened(flat: Tensor, channels: int) -> Tensor:
+    return flat.view(len(flat), *TINY, channels).permute(0, 3, 1, 2)
 
 
 def _between_positions(weight: Tensor) -> Tensor:
-    """The weight between each two positions of a tiny map: (m, n, 3, 3) -> (4 m, 4 n); some weights
-    join several pairs.
+    """The weight between each two positions of a tiny map: (m, n, 3, 3) -> (4 m, 4 n), positions
+    first; some weights join several pairs.
     """
-    pairs = weight.permute(0, 2, 3, 1).flatten(1, 2).index_select(1, _taps())
-    return pairs.view(4 * weight.shape[0], 4 * weight.shape[1])
+    kernel = weight.permute(2, 3, 0, 1)
+    rows = [torch.cat([kernel[y + 1 - i, x + 1 - j] for y, x in PLACES], dim=1) for i, j in PLACES]
+    return torch.cat(rows)
 
 
-@cache
-def _taps() -> Tensor:
-    """Number in a 3x3 kernel of the weight between two positions of a tiny map, for each pair:
-    (16,).
-    """
-    along = torch.arange(2)[None, :] - torch.arange(2)[:, None] + 1  # (from, to)
-    return (3 * along[:, None, :, None] + along[None, :, None, :]).flatten()
+def _learns_by_taps(feature: Tensor, weight: Tensor, stride: int) -> bool:
+    """Weights that have learnt keep to the library's convolution: an exporter knows it by name."""
+    small = all(side <= SMALL * stride and side % stride == 0 for side in feature.shape[-2:])
+    return small and weight.requires_grad and weight.device.type == "cpu"
+
+
+def _as_convolved(feature: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """In the precision that a convolution would read them in here."""
+    if not torch.is_autocast_enabled("cpu"):
+        return feature, weight
+    rounded = torch.get_autocast_dtype("cpu")
+    return feature.to(rounded), weight.to(rounded)
 
 
 @cache
