@@ -17,6 +17,7 @@ from igd.errors import Interrupted, UserError
 from igd.files.checkpoint_file import Checkpoint
 from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.runtime import Runtime
+from igd.ops.bfloat16 import multiplies_bfloat16
 from igd.persistence.model_file import FORMAT, KIND
 from igd.pretraining.encoder_training import Precision
 from igd.pretraining.encoders import load_encoder, save_encoder
@@ -180,6 +181,7 @@ def test_a_model_of_before_scores_without_turns(
         IGD.load(path)
 
 
+@pytest.mark.skipif(not multiplies_bfloat16(), reason="bfloat16 ends processes on this machine")
 def test_rounded_to_half_the_bits_it_learns_as_well(learnt: Rotated) -> None:
     seen: list[torch.dtype] = []
     settings = replace(QUICK, precision="bf16-mixed")
@@ -204,6 +206,8 @@ def test_the_same_seed_gives_the_same_encoder(learnt: Rotated) -> None:
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_stopped_and_resumed_equals_uninterrupted(precision: Precision, tmp_path: Path) -> None:
+    if precision != "32-true" and not multiplies_bfloat16():
+        pytest.skip("bfloat16 ends processes on this machine")
     settings = replace(QUICK, steps=4, precision=precision)
     whole = learn_rotation(upright(), settings, Progress())
     asked = iter([False, True])

@@ -75,6 +75,7 @@ def examine() -> Iterator[Finding]:
     limited = os.environ.get("OMP_NUM_THREADS")
     yield Finding("cores", str(cores()) + (f", OMP_NUM_THREADS={limited}" if limited else ""))
     yield from _weights()
+    yield from _bfloat16()
     free = shutil.disk_usage(Path.cwd()).free
     scarce = "feature caches and anomaly maps need room" if free < ENOUGH_DISK else ""
     yield Finding("disk", f"{free / 2**30:.1f} GB free in {Path.cwd()}", scarce)
@@ -118,3 +119,16 @@ def _weights() -> Iterator[Finding]:
     path = find_weights(DEFAULT)
     advice = "" if path else f"the default recipe needs them: {way_to_get(DEFAULT)}"
     yield Finding("ImageNet weights", f"{DEFAULT}, {path}" if path else "none", advice)
+
+
+def _bfloat16() -> Iterator[Finding]:
+    """What `--precision bf16-mixed` needs."""
+    if find_spec("torch") is None:
+        return
+    from igd.ops.bfloat16 import WITHOUT_MATRIX_UNITS, multiplies_bfloat16
+
+    if multiplies_bfloat16():
+        yield Finding("bfloat16", "can be used (--precision bf16-mixed)")
+    else:
+        advice = f"set {WITHOUT_MATRIX_UNITS} in the environment, or leave --precision out"
+        yield Finding("bfloat16", "ends the process: matrix units (AMX) are not set up", advice)

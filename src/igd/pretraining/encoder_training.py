@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from igd.backbones.architectures import KINDS, Backbone
 from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
+from igd.ops.bfloat16 import require_bfloat16
 from igd.pretraining.encoders import fresh_encoder
 from igd.progress import Progress
 from igd.rng import spread
@@ -53,6 +54,7 @@ def start_encoder(
     """The name of a fresh encoder for these images, and what learns: the encoder, and behind it a
     head for vectors of its length.
     """
+    require_bfloat16(precision)
     some = take(pixels, spread(len(pixels), MEASURED))
     shape = (pixels.shape[-2], pixels.shape[-1])
     name, network = fresh_encoder(shape, narrow, some, seed, purpose)

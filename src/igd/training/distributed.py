@@ -49,6 +49,8 @@ def make_fabric(device: str, precision: str) -> Fabric:
         def setup_module(self, module: Module) -> Module:  # type: ignore[override]
             return module
 
+    for talkative in ("lightning_fabric", "lightning_fabric.utilities.distributed"):
+        logging.getLogger(talkative).setLevel(logging.ERROR)
     try:
         if not is_launched():
             return Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]
@@ -60,8 +62,6 @@ def make_fabric(device: str, precision: str) -> Fabric:
             strategy=Together(),
             precision=precision,  # type: ignore[arg-type]
         )
-        for talkative in ("lightning_fabric", "lightning_fabric.utilities.distributed"):
-            logging.getLogger(talkative).setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", message=".*all_gather is deprecated")
         fabric.launch()
     except Exception as error:  # whatever Fabric says about a device or a precision it can't have

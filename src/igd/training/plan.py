@@ -15,6 +15,7 @@ from igd.data.store import Pixels
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
 from igd.errors import UserError
 from igd.method.objective import Objective
+from igd.ops.bfloat16 import require_bfloat16
 from igd.pretraining import contrastive, distillation, rotation
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
@@ -162,6 +163,8 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     learns = bool(origin and origin.learning)
     held_out = choose_held_out_share(parameters, settings, calibrated, few, learns)
     each = choose_tiles_each(tiling, most, source) if tiling else 1
+    if parameters.device == "cpu":
+        require_bfloat16(parameters.precision)
     return Plan(geometry, settings, objective, origin, calibrated, held_out, tiling, each)
 
 

@@ -1,0 +1,43 @@
+"""Whether this machine multiplies in bfloat16.
+
+Some virtual machines announce matrix units (AMX) without saying how large they are. PyTorch
+believes them, and the first product ends the process, which nothing can catch: so one is tried in a
+process of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from functools import cache
+
+from igd.errors import UserError
+
+PRODUCT = "import torch; one = torch.ones(256, 256, dtype=torch.bfloat16); one @ one"
+# What a process ends with that came upon an instruction its processor has not: on POSIX, on
+# Windows.
+ILLEGAL = (-signal.SIGILL, 0xC000001D)
+PATIENCE = 120  # seconds
+WITHOUT_MATRIX_UNITS = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"
+
+
+@cache
+def multiplies_bfloat16() -> bool:
+    """Whether such a product ends well, under this process's own environment."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; {PRODUCT}"
+    try:
+        tried = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired):  # nothing was learnt
+        return True
+    return tried.returncode not in ILLEGAL
+
+
+def require_bfloat16(precision: str) -> None:
+    """Refuse a precision that rounds to bfloat16 where that would end the process."""
+    if precision.startswith("bf16") and not multiplies_bfloat16():
+        raise UserError(
+            f"precision {precision!r} can't be used here: this machine announces matrix units "
+            f"(AMX) that end the process when they are used; leave the precision at 32-true, or "
+            f"set {WITHOUT_MATRIX_UNITS} in the environment"
+        )
