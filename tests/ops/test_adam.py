@@ -52,3 +52,18 @@ def test_nothing_is_copied_where_a_gradient_lies_as_its_weight() -> None:
     done = {each.key for each in told.key_averages()}
     assert "aten::_fused_adam_" in done
     assert not {"aten::clone", "aten::contiguous"} & done
+
+
+def test_moments_of_a_checkpoint_in_another_order_go_on() -> None:
+    ours, theirs = weights(torch.channels_last), weights(torch.channels_last)
+    one, other = (InPlaceAdam(each, 0.01, (0.5, 0.9), 0.1) for each in (ours, theirs))
+    stepped(ours, one)
+    stepped(theirs, other)
+    kept = other.state_dict()
+    moments = {
+        index: {name: value.contiguous() for name, value in state.items()}
+        for index, state in kept["state"].items()
+    }
+    other.load_state_dict({**kept, "state": moments})
+    for own, resumed in zip(stepped(ours, one), stepped(theirs, other), strict=True):
+        assert torch.equal(own, resumed)

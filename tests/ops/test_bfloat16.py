@@ -12,6 +12,7 @@ from igd.ops import bfloat16
 from igd.ops.bfloat16 import multiplies_bfloat16, require_bfloat16
 from igd.pretraining.rotation import Rotation, learn_rotation
 from igd.progress import Progress
+from igd.training.distributed import make_fabric
 
 ILLEGAL_INSTRUCTION = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 
@@ -36,7 +37,17 @@ def test_one_that_multiplies_is_let_through(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_one_that_can_not_be_tried_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "no-such-python")
-    assert multiplies_bfloat16()
+    assert multiplies_bfloat16() is None
+    require_bfloat16("bf16-mixed")
+
+
+def test_one_whose_trial_fails_otherwise_is_let_through(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bfloat16, "PRODUCT", "raise SystemExit(3)")
+    assert multiplies_bfloat16() is None
+    assert main(["doctor"]) == 0
+    assert "bfloat16            could not be tried" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("broken")
@@ -45,8 +56,11 @@ def test_one_that_ends_the_process_is_refused_with_the_way_out() -> None:
         require_bfloat16("bf16-mixed")
     require_bfloat16("32-true")
     images = torch.randint(0, 256, (12, 32, 32), dtype=torch.uint8)
+    for device in ("cpu", "auto"):
+        with pytest.raises(UserError, match="matrix units"):
+            IGD(pretrain="scratch", precision="bf16-mixed", device=device).fit(images.numpy())
     with pytest.raises(UserError, match="matrix units"):
-        IGD(pretrain="scratch", precision="bf16-mixed").fit(images.numpy())
+        make_fabric("cpu", "bf16-mixed")
     with pytest.raises(UserError, match="matrix units"):
         learn_rotation(images[:, None], Rotation(precision="bf16-mixed"), Progress())
 

@@ -6,6 +6,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from machine import needs_bfloat16
 from torch import Tensor, nn
 
 from igd.ops import convolutions
@@ -58,11 +59,26 @@ PAIRS: dict[str, Pair] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few channels are enough to learn by taps."""
+    monkeypatch.setattr(convolutions, "WIDE", 3)
+
+
 @pytest.mark.parametrize("layer", [Convolution3x3(3, 5), Transposed3x3(3, 5)])
-@pytest.mark.parametrize(("side", "learning", "times"), [(4, True, 1), (4, False, 0), (5, True, 0)])
-def test_weights_learn_by_taps_where_maps_are_small(
-    layer: nn.Module, side: int, learning: bool, times: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("side", "learning", "wide", "times"),
+    [(4, True, 3, 1), (4, False, 3, 0), (5, True, 3, 0), (4, True, 4, 0), (2, True, 4, 1)],
+)
+def test_wide_layers_learn_by_taps_where_maps_are_small(
+    layer: nn.Module,
+    side: int,
+    learning: bool,
+    wide: int,
+    times: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(convolutions, "WIDE", wide)
     made: list[Tensor] = []
     monkeypatch.setattr(
         convolutions,
@@ -74,6 +90,7 @@ def test_weights_learn_by_taps_where_maps_are_small(
     assert len(made) == times
 
 
+@needs_bfloat16
 @pytest.mark.parametrize("layer", [Convolution3x3(3, 5), Transposed3x3(3, 5)])
 @pytest.mark.parametrize("side", [2, 4])
 def test_rounds_what_the_librarys_convolution_would_round(layer: nn.Module, side: int) -> None:

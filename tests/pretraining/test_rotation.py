@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from machine import needs_bfloat16
 from torch import Tensor
 
 from igd import IGD
@@ -17,7 +18,6 @@ from igd.errors import Interrupted, UserError
 from igd.files.checkpoint_file import Checkpoint
 from igd.files.tensors import read_tensors, write_tensors
 from igd.inference.runtime import Runtime
-from igd.ops.bfloat16 import multiplies_bfloat16
 from igd.persistence.model_file import FORMAT, KIND
 from igd.pretraining.encoder_training import Precision
 from igd.pretraining.encoders import load_encoder, save_encoder
@@ -181,7 +181,7 @@ def test_a_model_of_before_scores_without_turns(
         IGD.load(path)
 
 
-@pytest.mark.skipif(not multiplies_bfloat16(), reason="bfloat16 ends processes on this machine")
+@needs_bfloat16
 def test_rounded_to_half_the_bits_it_learns_as_well(learnt: Rotated) -> None:
     seen: list[torch.dtype] = []
     settings = replace(QUICK, precision="bf16-mixed")
@@ -204,10 +204,8 @@ def test_the_same_seed_gives_the_same_encoder(learnt: Rotated) -> None:
     assert other.encoder.identity != learnt.encoder.identity
 
 
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+@pytest.mark.parametrize("precision", ["32-true", pytest.param("bf16-mixed", marks=needs_bfloat16)])
 def test_stopped_and_resumed_equals_uninterrupted(precision: Precision, tmp_path: Path) -> None:
-    if precision != "32-true" and not multiplies_bfloat16():
-        pytest.skip("bfloat16 ends processes on this machine")
     settings = replace(QUICK, steps=4, precision=precision)
     whole = learn_rotation(upright(), settings, Progress())
     asked = iter([False, True])

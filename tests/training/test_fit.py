@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 from conftest import spotted, stripes, write_images
+from machine import needs_bfloat16
 
 from igd import IGD
 from igd.backbones.features import FrozenBackbone
 from igd.backbones.weights import load_backbone
 from igd.data.sources import as_source
 from igd.errors import Interrupted, UserError
-from igd.ops.bfloat16 import multiplies_bfloat16
 from igd.pretraining.contrastive import Contrast
 from igd.pretraining.distillation import Distillation
 from igd.pretraining.rotation import Rotation
@@ -302,7 +302,7 @@ def test_settings_say_whether_statistics_count(settings, statistics: bool) -> No
     assert (scale.statistics is not None) == statistics
 
 
-@pytest.mark.skipif(not multiplies_bfloat16(), reason="bfloat16 ends processes on this machine")
+@needs_bfloat16
 def test_an_encoder_that_learns_turns_learns_in_the_precision_asked_for_and_they_count() -> None:
     given = Parameters(pretrain="rotation", precision="bf16-mixed", seed=3)
     plan = make_plan(given, as_source(np.zeros((4, 32, 32, 3), np.uint8)))

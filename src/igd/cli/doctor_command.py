@@ -127,8 +127,10 @@ def _bfloat16() -> Iterator[Finding]:
         return
     from igd.ops.bfloat16 import WITHOUT_MATRIX_UNITS, multiplies_bfloat16
 
-    if multiplies_bfloat16():
-        yield Finding("bfloat16", "can be used (--precision bf16-mixed)")
-    else:
+    works = multiplies_bfloat16()
+    if works is False:
         advice = f"set {WITHOUT_MATRIX_UNITS} in the environment, or leave --precision out"
         yield Finding("bfloat16", "ends the process: matrix units (AMX) are not set up", advice)
+    else:
+        found = "can be used (--precision bf16-mixed)" if works else "could not be tried"
+        yield Finding("bfloat16", found)

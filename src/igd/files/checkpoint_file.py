@@ -123,19 +123,6 @@ def restore_learner(
     optimizer.load_state_dict(
         {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
     )
-    for (
-        weight,
-        own,
-    ) in (
-        optimizer.state.items()
-    ):  # a fused step walks through memory: all must lie there in one order
-        own.update(
-            {
-                key: torch.empty_like(weight).copy_(value)
-                for key, value in own.items()
-                if value.shape == weight.shape
-            }
-        )
 
 
 def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

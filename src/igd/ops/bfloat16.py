@@ -23,19 +23,23 @@ WITHOUT_MATRIX_UNITS = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"
 
 
 @cache
-def multiplies_bfloat16() -> bool:
-    """Whether such a product ends well, under this process's own environment."""
+def multiplies_bfloat16() -> bool | None:
+    """Whether such a product ends well, under this process's own environment; None where it could
+    not be tried.
+    """
     code = f"import sys; sys.path[:] = {sys.path!r}; {PRODUCT}"
     try:
-        tried = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE)
-    except (OSError, subprocess.TimeoutExpired):  # nothing was learnt
-        return True
-    return tried.returncode not in ILLEGAL
+        tried = subprocess.run(
+            [sys.executable or "python", "-c", code], capture_output=True, timeout=PATIENCE
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return False if tried.returncode in ILLEGAL else True if tried.returncode == 0 else None
 
 
 def require_bfloat16(precision: str) -> None:
     """Refuse a precision that rounds to bfloat16 where that would end the process."""
-    if precision.startswith("bf16") and not multiplies_bfloat16():
+    if precision.startswith("bf16") and multiplies_bfloat16() is False:
         raise UserError(
             f"precision {precision!r} can't be used here: this machine announces matrix units "
             f"(AMX) that end the process when they are used; leave the precision at 32-true, or "

@@ -1,7 +1,8 @@
 """Convolutions whose sums are taken in another order, where PyTorch's own are slow on a CPU, or
 wrong.
 
-Each has the parameters, their names and the result of the layer it stands for;
+Each has the parameters, their names and the result of the layer it stands for, and gradients of
+batches, of the first order;
 benchmarks/training_step.py measures what they, and everything else, gain in a step of training.
 """
 
@@ -17,8 +18,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 TINY = (2, 2)  # size of a map on which every position reaches every other through a 3x3 kernel
-PLACES = tuple(product(range(2), range(2)))  # on it
-SMALL = 4  # longest side of a map onto which weights learn tap by tap
+# Up to this side of the smaller map weights learn tap by tap, where they have this many channels at
+# least: on larger maps, or with fewer channels, the library's gradient is as fast.
+SMALL, WIDE = 4, 128
 
 
 class PointConvolution(nn.Conv2d):
@@ -37,17 +39,18 @@ class PointConvolution(nn.Conv2d):
 
 
 class Convolution3x3(nn.Conv2d):
-    """A 3x3 convolution that keeps or divides the size of the map. Onto a small map its weights
-    learn tap by tap.
+    """A 3x3 convolution that keeps or divides the size of the map. Where maps are small, its
+    weights learn tap by tap.
     """
 
     def __init__(self, in_channels: int, out_channels: int, stride: int = 1) -> None:
         super().__init__(in_channels, out_channels, 3, stride, 1, bias=False)
 
     def forward(self, feature: Tensor) -> Tensor:
-        if not _learns_by_taps(feature, self.weight, self.stride[0]):
+        stride = self.stride[0]
+        if not _learns_by_taps(feature, self.weight, stride):
             return super().forward(feature)
-        made: Tensor = _Down.apply(*_as_convolved(feature, self.weight), self.stride[0])
+        made: Tensor = _Down.apply(*_as_convolved(feature, self.weight), stride)
         return made
 
 
@@ -60,7 +63,7 @@ class Transposed3x3(nn.ConvTranspose2d):
         )
 
     def forward(self, feature: Tensor, output_size: list[int] | None = None) -> Tensor:
-        if not _learns_by_taps(feature, self.weight, 1):
+        if output_size is not None or not _learns_by_taps(feature, self.weight):
             return super().forward(feature, output_size)
         made: Tensor = _Up.apply(*_as_convolved(feature, self.weight), self.stride[0])
         return made
@@ -91,19 +94,20 @@ class _Down(torch.autograd.Function):
     """A convolution of (b, l, h, w) by (s, l, 3, 3): (b, s, h / stride, w / stride)."""
 
     @staticmethod
-    def forward(context: Any, large: Tensor, weight: Tensor, stride: int) -> Tensor:
-        context.save_for_backward(large, weight)
-        context.stride = stride
+    def forward(ctx: Any, large: Tensor, weight: Tensor, stride: int) -> Tensor:
+        weight = _between_positions(weight) if _tiny(large, stride) else weight
+        ctx.stride = stride
+        ctx.save_for_backward(large, weight)
         return _down(large, weight, stride)
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, small: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        (large, weight), stride = context.saved_tensors, context.stride
-        to_large, to_weight, _ = context.needs_input_grad
+    def backward(ctx: Any, small: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        large, weight = ctx.saved_tensors
+        to_large, to_weight, _ = ctx.needs_input_grad
         return (
-            _up(small, weight, stride) if to_large else None,
-            weight_gradient(large, small, stride) if to_weight else None,
+            _up(small, weight, ctx.stride) if to_large else None,
+            weight_gradient(large, small, ctx.stride) if to_weight else None,
             None,
         )
 
@@ -112,19 +116,20 @@ class _Up(torch.autograd.Function):
     """Its transpose: (b, s, h, w) to (b, l, stride h, stride w)."""
 
     @staticmethod
-    def forward(context: Any, small: Tensor, weight: Tensor, stride: int) -> Tensor:
-        context.save_for_backward(small, weight)
-        context.stride = stride
+    def forward(ctx: Any, small: Tensor, weight: Tensor, stride: int) -> Tensor:
+        weight = _between_positions(weight) if _tiny(small, stride) else weight
+        ctx.stride = stride
+        ctx.save_for_backward(small, weight)
         return _up(small, weight, stride)
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, large: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        (small, weight), stride = context.saved_tensors, context.stride
-        to_small, to_weight, _ = context.needs_input_grad
+    def backward(ctx: Any, large: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        small, weight = ctx.saved_tensors
+        to_small, to_weight, _ = ctx.needs_input_grad
         return (
-            _down(large, weight, stride) if to_small else None,
-            weight_gradient(large, small, stride) if to_weight else None,
+            _down(large, weight, ctx.stride) if to_small else None,
+            weight_gradient(large, small, ctx.stride) if to_weight else None,
             None,
         )
 
@@ -157,19 +162,20 @@ def _joined(tap: int, long: int, short: int, stride: int) -> tuple[slice, slice]
 
 
 def _down(large: Tensor, weight: Tensor, stride: int) -> Tensor:
-    if not _tiny(large, stride):
+    """By a kernel, or by the matrix between the positions of tiny maps."""
+    if weight.ndim == 4:
         return F.conv2d(large, weight, stride=stride, padding=1)
-    flat = large.permute(0, 2, 3, 1).flatten(1)
-    return _unflattened(F.linear(flat, _between_positions(weight)), weight.shape[0])
+    made = F.linear(large.permute(0, 2, 3, 1).flatten(1), weight)
+    return made.view(len(large), -1, *TINY).contiguous(memory_format=torch.channels_last)
 
 
 def _up(small: Tensor, weight: Tensor, stride: int) -> Tensor:
-    if not _tiny(small, stride):
+    if weight.ndim == 4:
         return F.conv_transpose2d(
             small, weight, stride=stride, padding=1, output_padding=stride - 1
         )
-    flat = small.permute(0, 2, 3, 1).flatten(1)
-    return _unflattened(flat @ _between_positions(weight), weight.shape[1])
+    made = small.contiguous().flatten(1) @ weight
+    return made.view(len(small), *TINY, -1).permute(0, 3, 1, 2)
 
 
 def _tiny(feature: Tensor, stride: int) -> bool:
@@ -179,28 +185,37 @@ def _tiny(feature: Tensor, stride: int) -> bool:
     return stride == 1 and feature.shape[-2:] == TINY
 
 
-def _unflattened(flat: Tensor, channels: int) -> Tensor:
-    return flat.view(len(flat), *TINY, channels).permute(0, 3, 1, 2)
-
-
 def _between_positions(weight: Tensor) -> Tensor:
-    """The weight between each two positions of a tiny map: (m, n, 3, 3) -> (4 m, 4 n), positions
-    first; some weights join several pairs.
+    """The weight between each two positions of a tiny map: (s, l, 3, 3) -> (4 s, 4 l), channels
+    first in rows, positions first in columns; some weights join several pairs.
     """
-    kernel = weight.permute(2, 3, 0, 1)
-    rows = [torch.cat([kernel[y + 1 - i, x + 1 - j] for y, x in PLACES], dim=1) for i, j in PLACES]
-    return torch.cat(rows)
+    pairs = weight.permute(0, 2, 3, 1).flatten(1, 2).index_select(1, _taps())
+    return pairs.view(4 * weight.shape[0], 4 * weight.shape[1])
 
 
-def _learns_by_taps(feature: Tensor, weight: Tensor, stride: int) -> bool:
+@cache
+def _taps() -> Tensor:
+    """Number in a 3x3 kernel of the weight between two positions of a tiny map, for each pair:
+    (16,).
+    """
+    along = torch.arange(2)[None, :] - torch.arange(2)[:, None] + 1  # (from, to)
+    return (3 * along[:, None, :, None] + along[None, :, None, :]).flatten()
+
+
+def _learns_by_taps(feature: Tensor, weight: Tensor, stride: int = 1) -> bool:
     """Weights that have learnt keep to the library's convolution: an exporter knows it by name."""
-    small = all(side <= SMALL * stride and side % stride == 0 for side in feature.shape[-2:])
-    return small and weight.requires_grad and weight.device.type == "cpu"
+    if not weight.requires_grad or weight.device.type != "cpu" or feature.ndim != 4:
+        return False
+    if _tiny(feature, stride):
+        return True
+    sides = feature.shape[-2:]
+    small = all(side <= SMALL * stride and side % stride == 0 for side in sides)
+    return small and min(weight.shape[:2]) >= WIDE
 
 
 def _as_convolved(feature: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """In the precision that a convolution would read them in here."""
-    if not torch.is_autocast_enabled("cpu"):
+    if not torch.is_autocast_enabled("cpu") or weight.dtype == torch.float64:
         return feature, weight
     rounded = torch.get_autocast_dtype("cpu")
     return feature.to(rounded), weight.to(rounded)

@@ -13,7 +13,9 @@ import logging
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +24,7 @@ from torch import Tensor
 from igd.cpu import cores
 from igd.errors import Interrupted, UserError
 from igd.method.collective import gathered, summed
+from igd.ops.bfloat16 import require_bfloat16
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -49,28 +52,43 @@ def make_fabric(device: str, precision: str) -> Fabric:
         def setup_module(self, module: Module) -> Module:  # type: ignore[override]
             return module
 
-    for talkative in ("lightning_fabric", "lightning_fabric.utilities.distributed"):
-        logging.getLogger(talkative).setLevel(logging.ERROR)
-    try:
-        if not is_launched():
-            return Fabric(accelerator=device, devices=1, precision=precision)  # type: ignore[arg-type]
+    if device != "cuda":
+        require_bfloat16(precision)
+    if not is_launched():
+        shared: dict[str, Any] = {"devices": 1}
+    else:
         here = int(os.environ["LOCAL_WORLD_SIZE"])
-        fabric = Fabric(
-            accelerator=device,
-            devices=here,
-            num_nodes=int(os.environ["WORLD_SIZE"]) // here,
-            strategy=Together(),
-            precision=precision,  # type: ignore[arg-type]
-        )
+        nodes = int(os.environ["WORLD_SIZE"]) // here
+        shared = {"devices": here, "num_nodes": nodes, "strategy": Together()}
         warnings.filterwarnings("ignore", message=".*all_gather is deprecated")
-        fabric.launch()
+    try:
+        with _quiet():
+            fabric = Fabric(accelerator=device, precision=precision, **shared)  # type: ignore[arg-type]
+            if is_launched():
+                fabric.launch()
     except Exception as error:  # whatever Fabric says about a device or a precision it can't have
         raise UserError(
             f"device {device!r} with precision {precision!r} can't be used here: {error}"
         ) from None
-    if device == "cpu" and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, cores() // here))
+    if is_launched() and device == "cpu" and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, cores() // shared["devices"]))
     return fabric
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what Lightning says of itself."""
+    talkative = [
+        logging.getLogger(f"lightning_fabric{part}") for part in ("", ".utilities.distributed")
+    ]
+    levels = [each.level for each in talkative]
+    for each in talkative:
+        each.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for each, level in zip(talkative, levels, strict=True):
+            each.setLevel(level)
 
 
 def gathered_rows(fabric: Fabric, rows: Tensor, counts: list[int]) -> list[Tensor]:

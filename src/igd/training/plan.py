@@ -163,7 +163,7 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     learns = bool(origin and origin.learning)
     held_out = choose_held_out_share(parameters, settings, calibrated, few, learns)
     each = choose_tiles_each(tiling, most, source) if tiling else 1
-    if parameters.device == "cpu":
+    if parameters.device != "cuda":
         require_bfloat16(parameters.precision)
     return Plan(geometry, settings, objective, origin, calibrated, held_out, tiling, each)
 

@@ -1,0 +1,9 @@
+"""What a test asks of the machine it runs on."""
+
+import pytest
+
+from igd.ops.bfloat16 import multiplies_bfloat16
+
+needs_bfloat16 = pytest.mark.skipif(
+    multiplies_bfloat16() is False, reason="bfloat16 ends processes on this machine"
+)
