@@ -206,8 +206,6 @@ def _learns_by_taps(feature: Tensor, weight: Tensor, stride: int = 1) -> bool:
     """Weights that have learnt keep to the library's convolution: an exporter knows it by name."""
     if not weight.requires_grad or weight.device.type != "cpu" or feature.ndim != 4:
         return False
-    if _tiny(feature, stride):
-        return True
     sides = feature.shape[-2:]
     small = all(side <= SMALL * stride and side % stride == 0 for side in sides)
     return small and min(weight.shape[:2]) >= WIDE
