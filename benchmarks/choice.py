@@ -36,7 +36,7 @@ from igd.scales.base import FeatureScale
 from igd.scales.fusion import RobustScaler
 from igd.scales.patch_features import SMALLEST, log_peak
 from igd.scales.position import PositionScale
-from igd.scales.recipes import BankSettings, PositionSettings, WholeSettings
+from igd.scales.scale_settings import BankSettings, PositionSettings, WholeSettings
 from igd.scales.whole import WholeScale
 from igd.training.calibrate import UPPER_SCORE
 from igd.training.crossfit import cross_fit, distances_of, learn

@@ -53,7 +53,7 @@ from igd.progress import TerminalProgress
 from igd.rng import generator
 from igd.scales.bank import WHITENED_ON, covariance, whitening
 from igd.scales.patch_features import log_peak, unit_features
-from igd.scales.recipes import FINE
+from igd.scales.scale_settings import FINE
 
 HIDDEN, LATENT = 256, 32
 BATCH, RATE = 1024, 1e-3

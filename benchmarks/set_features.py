@@ -20,10 +20,11 @@ from igd.data.reading import read_dataset
 from igd.data.sources import as_source
 from igd.data.store import Pixels
 from igd.progress import Progress
-from igd.scales.recipes import PositionSettings
+from igd.scales.scale_settings import PositionSettings
 from igd.training.checkpoint import Controls
+from igd.training.make_backbone import make_backbone
 from igd.training.parameters import Parameters
-from igd.training.plan import Plan, make_backbone, make_plan
+from igd.training.plan import Plan, make_plan
 
 KEPT = Path("~/.cache/igd-arena").expanduser()
 AT_ONCE = 32  # images

@@ -21,6 +21,7 @@ from igd.cli import COMMANDS, _parser, main
 from igd.deploy.server import lifecycle
 from igd.pretraining import contrastive, distillation, rotation
 from igd.scales import recipes
+from igd.scales.scale_settings import AutoEncoderSettings, ScaleSettings
 from igd.training import plan
 
 ROOT = Path(__file__).parents[1]
@@ -28,9 +29,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FROZEN = ("frozen_small", "frozen_large")
 
 
-def shortened(scale: recipes.ScaleSettings) -> recipes.ScaleSettings:
+def shortened(scale: ScaleSettings) -> ScaleSettings:
     """The same scale with networks and a training that take no time."""
-    if not isinstance(scale, recipes.AutoEncoderSettings):
+    if not isinstance(scale, AutoEncoderSettings):
         return scale
     return replace(scale, width=4, training=replace(scale.training, steps=3))
 

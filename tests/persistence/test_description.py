@@ -24,8 +24,8 @@ from igd.persistence.description import (
 )
 from igd.scales.fusion import Fusion, RobustScaler
 from igd.scales.position_moments import unpacked
-from igd.scales.recipes import (
-    RECIPES,
+from igd.scales.recipes import RECIPES
+from igd.scales.scale_settings import (
     BankSettings,
     PixelSettings,
     PositionSettings,

@@ -9,7 +9,8 @@ from igd.persistence.description import scale_settings
 from igd.persistence.model_file import FORMAT
 from igd.persistence.older_formats import AUTOENCODER, PIXEL, SCALER, SHAPE_SINCE, upgraded
 from igd.scales.fusion import RobustScaler
-from igd.scales.recipes import RECIPES, PixelSettings
+from igd.scales.recipes import RECIPES
+from igd.scales.scale_settings import PixelSettings
 
 
 def older(described: dict, words: dict[str, str]) -> dict:

@@ -23,7 +23,7 @@ from igd.pretraining.encoder_training import Precision
 from igd.pretraining.encoders import load_encoder, save_encoder
 from igd.pretraining.rotation import FAST, Rotated, Rotation, fast, learn_rotation
 from igd.progress import Progress
-from igd.training.plan import Origin
+from igd.training.backbone_origin import Origin
 
 QUICK = Rotation(steps=30, batch_size=8, narrow=True)
 

@@ -10,7 +10,8 @@ from igd.method.objective import OBJECTIVES
 from igd.progress import Progress
 from igd.scales.autoencoder import AutoEncoderScale
 from igd.scales.position_moments import PositionMoments
-from igd.scales.recipes import RECIPES, without_effect_left_out
+from igd.scales.recipes import RECIPES
+from igd.scales.scale_settings import without_effect_left_out
 
 SIDE = 32
 

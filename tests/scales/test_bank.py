@@ -5,7 +5,7 @@ import torch
 
 from igd.backbones.features import Features
 from igd.scales.bank import BankScale, coreset, covariance, whitening
-from igd.scales.recipes import BankSettings
+from igd.scales.scale_settings import BankSettings
 
 SETTINGS = BankSettings(maps=(0,), patches=50)
 

@@ -7,7 +7,7 @@ import torch
 
 from igd.backbones.features import Features
 from igd.scales.embedding import EmbeddingScale
-from igd.scales.recipes import EmbeddingSettings
+from igd.scales.scale_settings import EmbeddingSettings
 
 
 def images(count: int, seed: int = 0) -> Features:

@@ -5,7 +5,7 @@ import torch
 from igd.backbones.features import Features
 from igd.scales.pixel import PixelScale, normalised_by_background
 from igd.scales.position_moments import PositionMoments
-from igd.scales.recipes import PixelSettings
+from igd.scales.scale_settings import PixelSettings
 
 
 def scale() -> PixelScale:

@@ -14,7 +14,7 @@ from igd import IGD
 from igd.backbones.features import Features
 from igd.errors import UserError
 from igd.scales.position import PositionScale
-from igd.scales.recipes import Level, PositionSettings
+from igd.scales.scale_settings import Level, PositionSettings
 
 SIDE = 128
 

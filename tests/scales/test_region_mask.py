@@ -7,8 +7,8 @@ from igd.backbones.features import Features
 from igd.scales.bank import BankScale
 from igd.scales.base import FeatureScale
 from igd.scales.position import PositionScale
-from igd.scales.recipes import BankSettings, Level, PositionSettings, WholeSettings
 from igd.scales.region_mask import RegionMask, counted, extended
+from igd.scales.scale_settings import BankSettings, Level, PositionSettings, WholeSettings
 from igd.scales.whole import WholeScale
 
 SIDE, GRID = 64, 8

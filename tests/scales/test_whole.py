@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from igd.backbones.features import Features
-from igd.scales.recipes import WholeSettings
+from igd.scales.scale_settings import WholeSettings
 from igd.scales.whole import WholeScale
 
 SETTINGS = WholeSettings(maps=(0, 1))

@@ -12,7 +12,7 @@ from igd.progress import Progress
 from igd.scales.bank import BankScale
 from igd.scales.base import FeatureScale, ScaleOutput
 from igd.scales.position import PositionScale
-from igd.scales.recipes import BankSettings, Level, PositionSettings, WholeSettings
+from igd.scales.scale_settings import BankSettings, Level, PositionSettings, WholeSettings
 from igd.scales.whole import WholeScale
 from igd.training.crossfit import (
     FOLDS,

@@ -23,11 +23,13 @@ from igd.progress import Progress
 from igd.scales.base import Scale
 from igd.scales.encoder_statistics import LEAST
 from igd.scales.factory import build_scale
-from igd.scales.recipes import RECIPES, EmbeddingSettings, find_objective
+from igd.scales.recipes import RECIPES, find_objective
+from igd.scales.scale_settings import EmbeddingSettings
 from igd.training.checkpoint import Controls
 from igd.training.extract import extract_features, features_of_images
+from igd.training.make_backbone import make_backbone
 from igd.training.parameters import Parameters
-from igd.training.plan import HELD_OUT, make_backbone, make_plan
+from igd.training.plan import HELD_OUT, make_plan
 
 SIDE = 96
 ALONE = Controls(Progress(), lambda: False, None)

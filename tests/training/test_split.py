@@ -11,7 +11,7 @@ from torch import Tensor
 
 from igd.data.geometry import Geometry
 from igd.method.objective import OBJECTIVES
-from igd.scales.recipes import BankSettings, PositionSettings
+from igd.scales.scale_settings import BankSettings, PositionSettings
 from igd.training.plan import LEARNT_FROM, Plan
 from igd.training.split import one_of_each, split_images, split_separate, split_unlearnt
 

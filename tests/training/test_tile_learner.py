@@ -13,7 +13,8 @@ from igd.cli import main
 from igd.data.demo import photograph_of_bricks
 from igd.errors import UserError
 from igd.inference.predictor import Prediction
-from igd.scales.recipes import RECIPES, TILED_LEVELS, PositionSettings
+from igd.scales.recipes import RECIPES, TILED_LEVELS
+from igd.scales.scale_settings import PositionSettings
 from igd.training.parameters import Parameters
 from igd.training.plan import choose_scales
 from igd.training.split import MOST_IN_TILES, Split, bounded

@@ -7,7 +7,7 @@ from types import NoneType, UnionType
 from typing import Any
 
 from igd.inference.header import LARGEST, LONGEST_LIST, read_as, shown
-from igd.scales.recipes import (
+from igd.scales.scale_settings import (
     GRAIN,
     AutoEncoderSettings,
     BankSettings,

@@ -32,13 +32,13 @@ from igd.persistence.older_formats import WORDS_SINCE, upgraded
 from igd.scales.base import Scale
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
-from igd.scales.recipes import (
+from igd.scales.region_mask import RegionMask
+from igd.scales.scale_settings import (
     AutoEncoderSettings,
     EmbeddingSettings,
     ScaleSettings,
     check_side,
 )
-from igd.scales.region_mask import RegionMask
 from igd.training.calibration_history import read_history
 from igd.training.fitted import FittedState
 from igd.version import __version__

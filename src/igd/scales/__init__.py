@@ -18,5 +18,6 @@ shrunk_gaussian     a Gaussian of long vectors
 region_mask         which pixels and positions count
 factory             a scale for each kind of settings
 fusion              several scales, one score and one map
+scale_settings      what each scale is told
 recipes             every number of a training, under a name
 """

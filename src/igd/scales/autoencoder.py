@@ -33,8 +33,8 @@ from igd.scales.error_background import (
     read_background,
 )
 from igd.scales.position_moments import PositionDescriptor, PositionMoments, excess
-from igd.scales.recipes import AutoEncoderSettings
 from igd.scales.samples import FeatureSamples
+from igd.scales.scale_settings import AutoEncoderSettings
 from igd.scales.whitening import start_whitened
 
 DESCRIBED = 4096  # images, at most, that statistics are taken from

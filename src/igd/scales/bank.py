@@ -14,8 +14,8 @@ from torch import Tensor
 from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import drawn_patches, log_map, log_peak, unit_features
-from igd.scales.recipes import BankSettings
 from igd.scales.region_mask import counted
+from igd.scales.scale_settings import BankSettings
 
 WHITENED_ON = 40_000  # patches
 CHOSEN_FROM = 12_000  # patches that the bank is chosen from

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from igd.backbones.features import Features
-from igd.scales.recipes import ScaleSettings
 from igd.scales.region_mask import RegionMask
+from igd.scales.scale_settings import ScaleSettings
 
 LEAST_LOG_MAD = 0.02  # deviation of logarithms of distances, at least
 

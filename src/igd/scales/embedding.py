@@ -15,7 +15,7 @@ from torch import Tensor
 from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import SMALLEST
-from igd.scales.recipes import EmbeddingSettings
+from igd.scales.scale_settings import EmbeddingSettings
 from igd.scales.shrunk_gaussian import ShrunkGaussian
 from igd.scales.turns import lacking, turn_direction
 

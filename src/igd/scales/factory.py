@@ -10,7 +10,8 @@ from igd.scales.base import Scale
 from igd.scales.embedding import EmbeddingScale
 from igd.scales.pixel import PixelScale
 from igd.scales.position import PositionScale
-from igd.scales.recipes import (
+from igd.scales.region_mask import RegionMask
+from igd.scales.scale_settings import (
     AutoEncoderSettings,
     BankSettings,
     EmbeddingSettings,
@@ -18,7 +19,6 @@ from igd.scales.recipes import (
     PositionSettings,
     ScaleSettings,
 )
-from igd.scales.region_mask import RegionMask
 from igd.scales.whole import WholeScale
 
 

@@ -21,7 +21,7 @@ from igd.scales.position_moments import (
     mahalanobis,
     unpacked,
 )
-from igd.scales.recipes import PixelSettings
+from igd.scales.scale_settings import PixelSettings
 
 LOWER_QUANTILE = 0.25  # of an image's distances: even a large defect leaves so many positions alone
 

@@ -27,8 +27,8 @@ from igd.scales.position_moments import (
     mahalanobis,
     unpacked,
 )
-from igd.scales.recipes import Level, PositionSettings
 from igd.scales.region_mask import RegionMask, counted
+from igd.scales.scale_settings import Level, PositionSettings
 
 AT_ONCE = 64  # images, at most, whose features are held as floats while it learns,
 VALUES_AT_ONCE = 5_000_000  # and no more values of theirs than these

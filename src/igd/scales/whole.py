@@ -16,8 +16,8 @@ from torch import Tensor
 from igd.backbones.features import Features
 from igd.scales.base import FeatureScale, ScaleOutput, logarithms
 from igd.scales.patch_features import SMALLEST
-from igd.scales.recipes import WholeSettings
 from igd.scales.region_mask import counted
+from igd.scales.scale_settings import WholeSettings
 
 AT_ONCE = 64  # images whose features are held as floats while it learns
 

@@ -2,6 +2,8 @@
 
 parameters           what a user may set, once: constructor, flags and file header are made of it
 plan                 which scales, which size, which backbone
+backbone_origin      where the backbone comes from
+make_backbone        the backbone of a plan, which may have to learn first
 refusals             parameters without effect on what is built
 roi_and_alignment    which part of images is read, and where it usually lies
 read_images          images to learn from and to calibrate with, decoded and checked

@@ -35,9 +35,10 @@ from igd.training.crossfit import Distances, outputs_of
 from igd.training.extract import extract_features
 from igd.training.fitted import FittedState, examples_of
 from igd.training.learner import Learner, fresh_scales
+from igd.training.make_backbone import make_backbone
 from igd.training.material import gather, provenance
 from igd.training.parameters import OWN, PLACES, PRETRAININGS, Parameters
-from igd.training.plan import Plan, make_backbone, make_plan
+from igd.training.plan import Plan, make_plan
 from igd.training.train_autoencoders import train_autoencoders
 from igd.version import __version__
 

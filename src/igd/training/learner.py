@@ -19,8 +19,8 @@ from igd.inference.conformal import Calibration
 from igd.scales.base import ScaleOutput
 from igd.scales.factory import build_scale
 from igd.scales.fusion import Fusion
-from igd.scales.recipes import PositionSettings
 from igd.scales.region_mask import RegionMask
+from igd.scales.scale_settings import PositionSettings
 from igd.training.calibrate import Model, calibrate, fit_fusion, say_left_out
 from igd.training.calibrate_tiles import calibrate_tiles, fit_tile_fusion
 from igd.training.checkpoint import Controls

@@ -3,47 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from igd.backbones.architectures import Backbone
-from igd.backbones.features import SMALL_LIMIT, FrozenBackbone, input_shape
-from igd.backbones.weights import load_backbone
+from igd.backbones.features import SMALL_LIMIT
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
 from igd.data.sources import Source
-from igd.data.store import Pixels
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
 from igd.errors import UserError
 from igd.method.objective import Objective
 from igd.ops.bfloat16 import require_bfloat16
-from igd.pretraining import contrastive, distillation, rotation
-from igd.pretraining.contrastive import Contrast
-from igd.pretraining.distillation import Distillation
-from igd.pretraining.encoders import load_encoder
-from igd.pretraining.rotation import Rotation
 from igd.progress import Progress
 from igd.scales.recipes import (
-    FINE,
     FORMER_NAMES,
-    GRAIN,
     LARGE_SIDE,
-    MAPLESS,
-    PRETRAININGS,
-    SHALLOW,
     SMALL_SIDE,
     TILED_LEVELS,
+    Recipe,
+    find_objective,
+    find_recipe,
+)
+from igd.scales.scale_settings import (
+    GRAIN,
+    MAPLESS,
+    SHALLOW,
     AutoEncoderSettings,
     EmbeddingSettings,
     PositionSettings,
-    Recipe,
     ScaleSettings,
     check_side,
-    find_objective,
-    find_recipe,
     without_effect_left_out,
 )
-from igd.training.checkpoint import Controls
-from igd.training.parameters import LEARNING, PRECISIONS, Parameters, check_seed
+from igd.training.backbone_origin import Origin, choose_origin
+from igd.training.parameters import Parameters, check_seed
 from igd.training.refusals import refuse_with_tiles, refuse_without_effect
 from igd.training.roi_and_alignment import aimed, first_readable, usual_size
 
@@ -94,29 +85,6 @@ class Plan:
             "objective": asdict(self.objective),
             "scales": [asdict(each) for each in self.settings],
             "backbone": self.origin and self.origin.described,
-        }
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where the frozen backbone that scales read comes from."""
-
-    found: Backbone | None  # with ImageNet weights, or in a file
-    # From what was found, or from nothing; None: as it was found.
-    learning: Distillation | Contrast | Rotation | None
-
-    @property
-    def turned(self) -> bool:
-        """Whether it learns, or learnt, to tell how an image is turned."""
-        return isinstance(self.learning, Rotation) or bool(self.found and self.found.turned)
-
-    @property
-    def described(self) -> dict[str, Any]:
-        return {
-            "weights": self.found and self.found.identity,
-            "pretraining": self.learning and asdict(self.learning),
-            **({"turned": True} if self.found and self.found.turned else {}),
-            **({"seen_twice": True} if self.found and self.found.seen_twice else {}),
         }
 
 
@@ -280,66 +248,3 @@ def _override(settings: ScaleSettings, parameters: Parameters) -> ScaleSettings:
     return replace(
         settings, training=replace(settings.training, seed=parameters.seed, **own), width=width
     )
-
-
-def choose_origin(parameters: Parameters, recipe: Recipe, side: int) -> Origin | None:
-    """Where the backbone comes from; None where encoders learn from scratch."""
-    wanted, fast = parameters.pretrain or recipe.pretrain, recipe.name == "fast"
-    own: dict[str, Any] = {"seed": parameters.seed, "precision": parameters.precision}
-    if wanted == "scratch":
-        return None
-    if wanted in LEARNING and parameters.precision not in PRECISIONS:
-        raise UserError(
-            f"precision is {parameters.precision!r}; encoders learn in {' or '.join(PRECISIONS)}"
-        )
-    if wanted == "contrastive":
-        return Origin(None, replace(contrastive.FAST if fast else Contrast(), **own))
-    if wanted == "rotation":
-        return Origin(None, replace(rotation.fast(side) if fast else Rotation(), **own))
-    if wanted in ("imagenet", "distill"):
-        found = load_backbone(
-            parameters.backbone, Path(parameters.weights) if parameters.weights else None
-        )
-        if wanted == "imagenet":
-            return Origin(found, None)
-        return Origin(found, replace(distillation.FAST if fast else Distillation(), **own))
-    if not Path(wanted).is_file():
-        raise UserError(f"pretrain is {wanted!r}: neither {', '.join(PRETRAININGS)} nor a file")
-    return Origin(load_encoder(Path(wanted)), None)
-
-
-def make_backbone(
-    plan: Plan, pixels: Pixels, cache: str | Path | None, controls: Controls
-) -> FrozenBackbone | None:
-    """The frozen backbone that the scales read, trained if it is to learn; `cache` is a folder to
-    keep features in.
-    """
-    if plan.origin is None:
-        return None
-    found, learning, shape = plan.origin.found, plan.origin.learning, plan.geometry.shape
-    if isinstance(learning, Contrast):
-        backbone = contrastive.contrast(pixels, learning, *controls[:3]).encoder
-    elif isinstance(learning, Rotation):
-        backbone = rotation.learn_rotation(pixels, learning, *controls[:3]).encoder
-    else:
-        assert found is not None
-        backbone = found
-        if learning:
-            teacher = FrozenBackbone(found, input_shape(shape, found), (), vector=True)
-            backbone = distillation.distil(teacher, pixels, learning, *controls[:3]).encoder
-    vector = any(
-        isinstance(each, EmbeddingSettings)
-        or (isinstance(each, AutoEncoderSettings) and not each.patch)
-        for each in plan.settings
-    )
-    patches = any(isinstance(each, AutoEncoderSettings) and each.patch for each in plan.settings)
-    read = [number for each in plan.settings for number in each.maps]
-    if read and patches:
-        read += FINE
-    kind = backbone.kind
-    blocks = kind.levels[: max(read) + 1] if read else kind.fine_blocks if patches else ()
-    shown = input_shape(shape, backbone, plan.tiling is not None)
-    frozen = FrozenBackbone(backbone, shown, blocks, vector)
-    if cache:
-        frozen.cache_in(Path(cache))
-    return frozen

@@ -6,7 +6,8 @@ from typing import Any
 
 from igd.backbones.features import SMALL_LIMIT
 from igd.errors import UserError
-from igd.scales.recipes import AutoEncoderSettings, Recipe, ScaleSettings
+from igd.scales.recipes import Recipe
+from igd.scales.scale_settings import AutoEncoderSettings, ScaleSettings
 from igd.training.parameters import LEARNING, Parameters
 
 TRAINED_BY = (

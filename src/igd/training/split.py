@@ -24,7 +24,7 @@ from igd.data.image_set import ImageSet
 from igd.data.sources import Source
 from igd.errors import UserError
 from igd.rng import generator, spread
-from igd.scales.recipes import AutoEncoderSettings, ScaleSettings
+from igd.scales.scale_settings import AutoEncoderSettings, ScaleSettings
 from igd.training.plan import FEWEST, Plan
 
 FEWEST_TO_SPLIT = 8  # held-out images, or groups of them
