@@ -30,9 +30,10 @@ from igd.data.store import Pixels, take
 from igd.errors import UserError
 from igd.pretraining import contrastive
 from igd.pretraining.encoders import save_encoder
-from igd.scales.recipes import RECIPES, SMALL_SIDE, AutoEncoderSettings
+from igd.scales.recipes import RECIPES, SMALL_SIDE
+from igd.scales.scale_settings import AutoEncoderSettings
 
-CONTRAST = replace(contrastive.FAST, steps=400, rotated=True)
+CONTRAST = replace(contrastive.FAST_ROTATED, steps=400)
 STEPS = 300
 
 _small = RECIPES["fast"].frozen_small[0]

@@ -167,9 +167,8 @@ def contrasted(
     """
     steps = {max(1, options.steps // 2**power) for power in range(WATCHED)}
     forget_peak_memory()
-    settings = replace(
-        contrastive.FAST, steps=options.steps, rotated=options.rotated, seed=options.seed
-    )
+    fast = contrastive.FAST_ROTATED if options.rotated else contrastive.FAST
+    settings = replace(fast, steps=options.steps, seed=options.seed)
     watch = EncoderWatch(
         steps,
         lambda encoder: gaussian_auc(upright(encoder), pixels, test_pixels, labels),

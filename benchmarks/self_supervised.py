@@ -37,7 +37,7 @@ from igd.pretraining.encoder_training import Precision
 from igd.pretraining.encoders import save_encoder
 from igd.progress import Progress, TerminalProgress
 from igd.scales.embedding import EmbeddingScale
-from igd.scales.recipes import EmbeddingSettings
+from igd.scales.scale_settings import EmbeddingSettings
 from igd.training.parameters import PRECISIONS
 
 WATCHED = 3  # points of a curve, each after twice as many steps as the one before
@@ -74,9 +74,7 @@ class Way(NamedTuple):
 
 WAYS = {
     "contrastive": Way(contrastive.contrast, contrastive.FAST),
-    "contrastive, turned negatives": Way(
-        contrastive.contrast, replace(contrastive.FAST, rotated=True)
-    ),
+    "contrastive, rotated": Way(contrastive.contrast, contrastive.FAST_ROTATED),
     "rotation": Way(rotation.learn_rotation, rotation.FAST),
 }
 

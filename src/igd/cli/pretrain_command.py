@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
     contrast.add_argument(
         "--rotated",
         action="store_true",
-        help="take turned images as further negatives, and describe small images in all turns",
+        help="take turned images for others and tell turns apart, where normal images are upright",
     )
     _add_common(contrast)
     rotation = add_command(
@@ -158,10 +158,11 @@ def _distill(options: argparse.Namespace, checkpoint: Path) -> int:
 
 
 def _contrastive(options: argparse.Namespace, checkpoint: Path) -> int:
-    from igd.pretraining.contrastive import FAST, Contrast, contrast
+    from igd.pretraining.contrastive import FAST, FAST_ROTATED, Contrast, contrast
 
-    settings = _replaced(FAST if options.recipe == "fast" else Contrast(), options)
-    settings = replace(settings, rotated=options.rotated)
+    fast = FAST_ROTATED if options.rotated else FAST
+    settings = fast if options.recipe == "fast" else Contrast(rotated=options.rotated)
+    settings = _replaced(settings, options)
     return _from_images_alone("contrastive", contrast, lambda _: settings, options, checkpoint)
 
 

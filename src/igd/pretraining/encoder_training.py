@@ -15,6 +15,7 @@ from igd.backbones.architectures import KINDS, Backbone
 from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
 from igd.ops.bfloat16 import require_bfloat16
+from igd.ops.filters import resize
 from igd.pretraining.encoders import fresh_encoder
 from igd.progress import Progress
 from igd.rng import spread
@@ -67,6 +68,12 @@ def drawn_images(pixels: Pixels, count: int, rng: torch.Generator) -> Tensor:
     """So many of the images, or all, in colour and in [0, 1]."""
     indices = torch.randperm(len(pixels), generator=rng)[:count]
     return take(pixels, indices).float().expand(-1, 3, -1, -1) / 255
+
+
+def as_squares(image: Tensor) -> Tensor:
+    """Images (b, c, h, w) with the same sides: a rectangle's shape would say how it is turned."""
+    side = min(image.shape[-2:])
+    return image if image.shape[-2] == image.shape[-1] else resize(image, (side, side), "bilinear")
 
 
 def as_input(views: list[Tensor], name: str) -> Tensor:

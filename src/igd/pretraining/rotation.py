@@ -18,12 +18,12 @@ from igd.backbones.architectures import TURNS, Backbone, rotations
 from igd.backbones.features import SMALL_LIMIT
 from igd.data.store import Pixels
 from igd.files.checkpoint_file import Checkpoint
-from igd.ops.filters import resize
 from igd.pretraining.augmentation import random_crop
 from igd.pretraining.encoder_training import (
     Precision,
     Watch,
     as_input,
+    as_squares,
     drawn_images,
     fit_encoder,
     shown_to,
@@ -94,14 +94,9 @@ def learn_rotation(
         nesterov=True,
     )
 
-    # A rectangle's shape would say how it is turned.
-    side = min(pixels.shape[-2:])
-
     def loss_of(step: int) -> Tensor:
         rng = generator(settings.seed, "rotation", step)
-        image = drawn_images(pixels, settings.batch_size, rng)
-        if image.shape[-2:] != (side, side):
-            image = resize(image, (side, side), "bilinear")
+        image = as_squares(drawn_images(pixels, settings.batch_size, rng))
         view = random_crop(image, rng, settings.smallest)
         batch = as_input([view, *rotations(view)], name)
         return F.cross_entropy(learner(batch), torch.arange(TURNS).repeat_interleave(len(view)))
