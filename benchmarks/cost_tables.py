@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from research_tables import table
+from markdown_table import table
 
 
 def costs_table(result: dict[str, Any]) -> str:
@@ -120,3 +120,23 @@ def installations_table(result: dict[str, Any]) -> str:
         [name, row["seconds"], row["megabytes"]] for name, row in result["installations"].items()
     ]
     return table(("what is installed", "seconds", "MB on disk"), rows)
+
+
+def roofline_table(result: dict[str, Any]) -> str:
+    rows = [
+        (
+            f"{shape}: {side}",
+            row["gflop_a_step"],
+            row["ms_a_step"],
+            row["least_ms_a_step"],
+            f"{row['gflop_a_second']} of {row['machine_gflop_a_second']}",
+            f"{row['share_of_arithmetic']:.0%}",
+        )
+        for shape, sides in result["roofline"].items()
+        for side, row in sides.items()
+    ]
+    head = (
+        "a step of", "GFLOP", "ms", "ms at the rate of a matrix product", "GFLOP a second",
+        "convolutions and matrix products, of the time",
+    )  # fmt: skip
+    return table(head, rows)

@@ -1,10 +1,10 @@
-"""Tables of encoders of one's own: by contrast, by distillation."""
+"""Tables of encoders of one's own: by contrast, by turns, by distillation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from research_tables import table
+from markdown_table import table
 
 from igd.benchmark.benchmark_data import CIFAR10
 from igd.benchmark.paper import published
@@ -79,3 +79,18 @@ ENCODERS = (
         distilled_cells,
     ),
 )
+
+
+def students_table(result: dict[str, Any]) -> str:
+    """The AUROC of a Gaussian on each student's vectors, class by class, as it learns."""
+    points = [(run["student"], point) for run in result["students"] for point in run["curve"]]
+    numbers = sorted({each["class"] for _, point in points for each in point["classes"]})
+    rows = []
+    for student, point in points:
+        found = {each["class"]: each["auc"] for each in point["classes"]}
+        learnt = (point["steps"], f"{point['cpu_seconds']:.0f}") if point["steps"] else ("-", "-")
+        each = (f"{found[number]:.3f}" if number in found else "-" for number in numbers)
+        mean = f"{sum(found.values()) / len(found):.3f}" if len(found) == len(numbers) else "-"
+        rows.append((student, *learnt, mean, *each))
+    head = ("student", "after steps", "CPU s", "mean", *(f"class {number}" for number in numbers))
+    return table(head, rows)

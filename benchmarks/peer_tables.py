@@ -1,4 +1,4 @@
-"""Tables of detectors of others, beside ours on the same sets."""
+"""Tables of other people's detectors; anomalib's beside ours on the same sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import mean
 from typing import Any
 
-from research_tables import table
+from markdown_table import table
 
 from igd.benchmark.comparison import tables_of
 from igd.benchmark.field_tables import figures_of

@@ -4,37 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from research_tables import table
+from markdown_table import table
 
 from igd.scales.recipes import FORMER_NAMES
-
-
-def category_table(result: dict[str, Any]) -> str:
-    metrics = result["metrics"]
-    names = (
-        "image_auroc",
-        "pixel_auroc",
-        "pixel_auroc_per_image",
-        "aupro",
-        "accuracy_at_half",
-        "false_alarm_rate",
-        "miss_rate",
-    )
-    lines = [
-        "| metric | value |",
-        "|---|---|",
-        *(f"| {name} | {metrics[name]:.3f} |" for name in names if metrics[name] is not None),
-    ]
-    lines += [
-        f"| image AUROC of {term} alone | {value:.3f} |"
-        for term, value in result["image_auroc_of_each_term"].items()
-    ]
-    lines += [
-        f"| training | {result['training_seconds']:.0f} s |",
-        f"| scoring an image, with its metrics | {result['scoring_ms_an_image']:.0f} ms |",
-        f"| peak memory | {result['peak_memory_mb']} MB |",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def promises_table(result: dict[str, Any]) -> str:

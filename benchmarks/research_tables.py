@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(str(cell) for cell in line)} |\n" for line in lines)
+from markdown_table import table
 
 
 def choice_table(result: dict[str, Any]) -> str:
@@ -166,41 +161,6 @@ def _mean(points: list[dict[str, Any]], key: str, digits: int = 3) -> str:
     return f"{sum(values) / len(values):.{digits}f}" if len(values) == len(points) else "-"
 
 
-def students_table(result: dict[str, Any]) -> str:
-    """The AUROC of a Gaussian on each student's vectors, class by class, as it learns."""
-    points = [(run["student"], point) for run in result["students"] for point in run["curve"]]
-    numbers = sorted({each["class"] for _, point in points for each in point["classes"]})
-    rows = []
-    for student, point in points:
-        found = {each["class"]: each["auc"] for each in point["classes"]}
-        learnt = (point["steps"], f"{point['cpu_seconds']:.0f}") if point["steps"] else ("-", "-")
-        each = (f"{found[number]:.3f}" if number in found else "-" for number in numbers)
-        mean = f"{sum(found.values()) / len(found):.3f}" if len(found) == len(numbers) else "-"
-        rows.append((student, *learnt, mean, *each))
-    head = ("student", "after steps", "CPU s", "mean", *(f"class {number}" for number in numbers))
-    return table(head, rows)
-
-
-def roofline_table(result: dict[str, Any]) -> str:
-    rows = [
-        (
-            f"{shape}: {side}",
-            row["gflop_a_step"],
-            row["ms_a_step"],
-            row["least_ms_a_step"],
-            f"{row['gflop_a_second']} of {row['machine_gflop_a_second']}",
-            f"{row['share_of_arithmetic']:.0%}",
-        )
-        for shape, sides in result["roofline"].items()
-        for side, row in sides.items()
-    ]
-    head = (
-        "a step of", "GFLOP", "ms", "ms at the rate of a matrix product", "GFLOP a second",
-        "convolutions and matrix products, of the time",
-    )  # fmt: skip
-    return table(head, rows)
-
-
 def contaminated_table(result: dict[str, Any]) -> str:
     """What each way of weighing images gives back, and what it costs on clean ones."""
 
@@ -232,3 +192,31 @@ def disagreement_table(result: dict[str, Any]) -> str:
     )
     head = ("set", "the student's disagreement alone", "the default", "both")
     return f"{table(head, rows)}\n{said}"
+
+
+def category_table(result: dict[str, Any]) -> str:
+    metrics = result["metrics"]
+    names = (
+        "image_auroc",
+        "pixel_auroc",
+        "pixel_auroc_per_image",
+        "aupro",
+        "accuracy_at_half",
+        "false_alarm_rate",
+        "miss_rate",
+    )
+    lines = [
+        "| metric | value |",
+        "|---|---|",
+        *(f"| {name} | {metrics[name]:.3f} |" for name in names if metrics[name] is not None),
+    ]
+    lines += [
+        f"| image AUROC of {term} alone | {value:.3f} |"
+        for term, value in result["image_auroc_of_each_term"].items()
+    ]
+    lines += [
+        f"| training | {result['training_seconds']:.0f} s |",
+        f"| scoring an image, with its metrics | {result['scoring_ms_an_image']:.0f} ms |",
+        f"| peak memory | {result['peak_memory_mb']} MB |",
+    ]
+    return "\n".join(lines) + "\n"

@@ -16,16 +16,16 @@ from cost_tables import (
     installations_table,
     ranks_table,
     ratios_table,
+    roofline_table,
     seconds_table,
     served_table,
     waiting_table,
 )
-from encoder_tables import encoders_table
+from encoder_tables import encoders_table, students_table
 from peer_tables import detectors_table, peer_tables
 from product_tables import (
     aimed_table,
     audits_table,
-    category_table,
     exported_table,
     promises_table,
     recalibrations_table,
@@ -35,12 +35,11 @@ from product_tables import (
 )
 from research_tables import (
     ablation_table,
+    category_table,
     choice_table,
     contaminated_table,
     disagreement_table,
     hardships_table,
-    roofline_table,
-    students_table,
     time_to_quality_table,
 )
 
