@@ -56,7 +56,7 @@ def main() -> None:
         "--steps",
         type=int,
         default=contrastive.FAST.steps,
-        help="of pre-training (default: %(default)s)",
+        help="of pre-training (default: %(default)s, with --rotated too)",
     )
     parser.add_argument(
         "--tested", type=int, default=10_000, help="test images (default: %(default)s)"
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument(
         "--rotated",
         action="store_true",
-        help="turned images as further negatives of contrastive learning",
+        help="turned images count as others, and turns are told apart",
     )
     parser.add_argument(
         "--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all"

@@ -88,9 +88,12 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     }
     monkeypatch.setattr(recipes, "RECIPES", short)
     monkeypatch.setattr(plan, "LARGE_SIDE", 96)
-    monkeypatch.setattr(distillation, "FAST", replace(distillation.FAST, steps=2, batch_size=4))
-    monkeypatch.setattr(contrastive, "FAST", replace(contrastive.FAST, steps=2, batch_size=4))
-    monkeypatch.setattr(rotation, "FAST", replace(rotation.FAST, steps=2, batch_size=4))
+    for module, name in (
+        *((contrastive, each) for each in ("FAST", "FAST_ROTATED")),
+        *((each, "FAST") for each in (distillation, rotation)),
+    ):
+        quick = replace(getattr(module, name), steps=2, batch_size=4)
+        monkeypatch.setattr(module, name, quick)
     listen = lifecycle.listen
     monkeypatch.setattr(lifecycle, "listen", lambda host, port: listen(host, 0))
     monkeypatch.setattr(lifecycle.DrainingServer, "main_loop", until_loaded)

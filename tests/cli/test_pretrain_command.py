@@ -84,7 +84,8 @@ def test_patches_are_what_the_encoder_learns_from(
     made = json.loads(capsys.readouterr().out)
     assert made["images"] == 8 * 3 * 3  # places half a patch apart
     header, _ = read_tensors(encoder, "encoder", 1)
-    assert (header["provenance"]["rotated"], header["provenance"]["seed"]) == (True, 5)
+    told = header["provenance"]
+    assert (told["rotated"], told["learning_rate"], told["seed"]) == (True, 0.1, 5)
 
 
 @pytest.mark.parametrize("way", ["distill", "contrastive", "rotation"])

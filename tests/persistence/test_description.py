@@ -20,7 +20,7 @@ from igd.method.objective import OBJECTIVES, Objective
 from igd.persistence.description import (
     check_parameters,
     check_provenance,
-    scale_settings,
+    read_scale_settings,
 )
 from igd.scales.fusion import Fusion, RobustScaler
 from igd.scales.position_moments import unpacked
@@ -48,7 +48,7 @@ def written(described: Any) -> Any:
 
 @pytest.mark.parametrize("settings", KNOWN, ids=lambda each: each.name)
 def test_settings_come_back(settings: ScaleSettings) -> None:
-    assert scale_settings(written(asdict(settings))) == settings
+    assert read_scale_settings(written(asdict(settings))) == settings
 
 
 def test_the_rest_comes_back() -> None:
@@ -92,7 +92,7 @@ SCALES: list[tuple[ScaleSettings, str, list[Any]]] = [
 )
 def test_a_scale_that_nobody_wrote(settings: ScaleSettings, name: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
-        scale_settings({**written(asdict(settings)), name: value})
+        read_scale_settings({**written(asdict(settings)), name: value})
 
 
 @pytest.mark.parametrize(

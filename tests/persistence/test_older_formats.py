@@ -5,7 +5,7 @@ from dataclasses import asdict
 import torch
 
 from igd.method.objective import OBJECTIVES
-from igd.persistence.description import scale_settings
+from igd.persistence.description import read_scale_settings
 from igd.persistence.model_file import FORMAT
 from igd.persistence.older_formats import AUTOENCODER, PIXEL, SCALER, SHAPE_SINCE, upgraded
 from igd.scales.fusion import RobustScaler
@@ -41,7 +41,7 @@ def test_the_words_of_format_4_become_todays() -> None:
     now, tensors = upgraded(
         header(), {"pixel/0.mean": torch.zeros(1), "global/radius": torch.zeros(())}
     )
-    assert [scale_settings(each) for each in now["scales"]] == [
+    assert [read_scale_settings(each) for each in now["scales"]] == [
         RECIPES["fast"].frozen_large[0],
         PixelSettings(),
     ]
@@ -59,7 +59,7 @@ def test_images_of_an_older_file_were_never_rotated() -> None:
     described = older(asdict(PixelSettings()), PIXEL)
     del described["turn"]
     now, _ = upgraded(header(scales=[described]), {})
-    assert scale_settings(now["scales"][0]) == PixelSettings(rotation=0.0)
+    assert read_scale_settings(now["scales"][0]) == PixelSettings(rotation=0.0)
 
 
 def test_a_soft_boundary_scores_like_the_sphere_it_is() -> None:

@@ -62,7 +62,8 @@ def add(commands: Any) -> None:
     contrast.add_argument(
         "--rotated",
         action="store_true",
-        help="take turned images for others and tell turns apart, where normal images are upright",
+        help="count turned images as other images, and learn to tell the turns apart; "
+        "for normal images that are upright",
     )
     _add_common(contrast)
     rotation = add_command(
@@ -158,12 +159,15 @@ def _distill(options: argparse.Namespace, checkpoint: Path) -> int:
 
 
 def _contrastive(options: argparse.Namespace, checkpoint: Path) -> int:
-    from igd.pretraining.contrastive import FAST, FAST_ROTATED, Contrast, contrast
+    from igd.pretraining.contrastive import Contrast, contrast, fast
 
-    fast = FAST_ROTATED if options.rotated else FAST
-    settings = fast if options.recipe == "fast" else Contrast(rotated=options.rotated)
-    settings = _replaced(settings, options)
-    return _from_images_alone("contrastive", contrast, lambda _: settings, options, checkpoint)
+    own, rotated = _given(options), options.rotated
+
+    def settings(side: int) -> Contrast:
+        recipe = fast(side, rotated) if options.recipe == "fast" else Contrast(rotated=rotated)
+        return replace(recipe, **own)
+
+    return _from_images_alone("contrastive", contrast, settings, options, checkpoint)
 
 
 def _rotation(options: argparse.Namespace, checkpoint: Path) -> int:

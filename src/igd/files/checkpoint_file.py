@@ -115,7 +115,12 @@ def restore_learner(
     tensors: dict[str, Tensor],
 ) -> None:
     """The reverse of `learner_tensors`."""
-    network.load_state_dict(under(f"{name}.", tensors))
+    try:
+        network.load_state_dict(under(f"{name}.", tensors))
+    except RuntimeError:
+        raise UserError(
+            "the checkpoint was written by another version of igd; delete it to start anew"
+        ) from None
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in under(f"{moments}.", tensors).items():
         index, moment = key.split(".")

@@ -58,7 +58,7 @@ PROVENANCE: dict[str, type | UnionType] = {
 UPDATE = {"made_at": str, "made_by": str, "source": str, "images": int}
 
 
-def scale_settings(described: Any) -> ScaleSettings:
+def read_scale_settings(described: Any) -> ScaleSettings:
     """The settings of a scale, whichever kind it is."""
     if not isinstance(described, dict):
         raise TypeError(f"a scale is described by {shown(described)}")

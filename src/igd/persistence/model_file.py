@@ -26,7 +26,7 @@ from igd.persistence.backbone_header import backbone_header, read_backbone
 from igd.persistence.description import (
     check_parameters,
     check_provenance,
-    scale_settings,
+    read_scale_settings,
 )
 from igd.persistence.older_formats import WORDS_SINCE, upgraded
 from igd.scales.base import Scale
@@ -189,7 +189,7 @@ def _scale_list(described: Any, tensors: dict[str, Tensor]) -> list[ScaleSetting
     if not isinstance(described, list) or not 0 < len(described) <= MOST_SCALES:
         count = len(described) if isinstance(described, list) else "no list of"
         raise ValueError(f"{count} scales")
-    settings = [scale_settings(each) for each in described]
+    settings = [read_scale_settings(each) for each in described]
     owners = [each.name for each in settings]
     if len({*owners, "backbone"}) <= len(owners):
         raise ValueError("two scales of one name")

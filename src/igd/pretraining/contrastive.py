@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from igd.backbones.architectures import TURNS, Backbone, rotations
+from igd.backbones.features import SMALL_LIMIT
 from igd.data.store import Pixels
 from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.augmentation import random_view
@@ -38,7 +39,7 @@ class Contrast:
     epochs: int = 2000
     # Length of the training whatever the number of images; None: `epochs` passes.
     steps: int | None = None
-    batch_size: int = 32
+    batch_size: int = 32  # images; rotated, each is seen in all four turns
     learning_rate: float = 0.01
     momentum: float = 0.9
     weight_decay: float = 0.1
@@ -58,6 +59,15 @@ class Contrast:
 # For minutes on a CPU.
 FAST = Contrast(steps=1500, batch_size=64, learning_rate=0.05, weight_decay=5e-4, narrow=True)
 FAST_ROTATED = replace(FAST, steps=3200, batch_size=32, learning_rate=0.1, rotated=True)
+
+
+def fast(side: int, rotated: bool) -> Contrast:
+    """Of images of this side: in all turns, a step of large ones takes seconds, and gets fewer."""
+    if not rotated:
+        return FAST
+    assert FAST_ROTATED.steps is not None
+    fewer = -(-FAST_ROTATED.steps // 8)
+    return FAST_ROTATED if side <= SMALL_LIMIT else replace(FAST_ROTATED, steps=fewer)
 
 
 @dataclass(frozen=True)
@@ -149,5 +159,7 @@ def contrast(
     losses = fit_encoder(
         learner, optimizer, loss_of, total, "learning by contrast", progress, stop, saved, show
     )
-    origin = f"learnt by contrast in {total} steps of {settings.batch_size} images"
+    origin = (
+        f"learnt by contrast in {total} steps of {min(settings.batch_size, len(pixels))} images"
+    )
     return Contrasted(frozen(name, learner[0], origin, settings.rotated), losses)

@@ -71,7 +71,7 @@ def drawn_images(pixels: Pixels, count: int, rng: torch.Generator) -> Tensor:
 
 
 def as_squares(image: Tensor) -> Tensor:
-    """Images (b, c, h, w) with the same sides: a rectangle's shape would say how it is turned."""
+    """Images (b, c, h, w) as squares: a rectangle's shape would say how it is turned."""
     side = min(image.shape[-2:])
     return image if image.shape[-2] == image.shape[-1] else resize(image, (side, side), "bilinear")
 

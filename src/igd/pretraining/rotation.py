@@ -112,5 +112,6 @@ def learn_rotation(
         saved,
         shown_to(watch, name, learner, turned=True),
     )
-    origin = f"learnt turns in {settings.steps} steps of {settings.batch_size} images"
+    seen = min(settings.batch_size, len(pixels))
+    origin = f"learnt turns in {settings.steps} steps of {seen} images"
     return Rotated(frozen(name, learner[0], origin, turned=True), losses)

@@ -20,7 +20,7 @@ from igd.training.parameters import LEARNING, PRECISIONS, Parameters
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the frozen backbone that scales read comes from."""
+    """What the backbone starts from, and how it learns, if it does."""
 
     found: Backbone | None  # with ImageNet weights, or in a file
     # From what was found, or from nothing; None: as it was found.
@@ -52,7 +52,9 @@ def choose_origin(parameters: Parameters, recipe: Recipe, side: int) -> Origin |
             f"precision is {parameters.precision!r}; encoders learn in {' or '.join(PRECISIONS)}"
         )
     if wanted == "contrastive":
-        return Origin(None, replace(contrastive.FAST if fast else Contrast(), **own))
+        return Origin(
+            None, replace(contrastive.fast(side, rotated=False) if fast else Contrast(), **own)
+        )
     if wanted == "rotation":
         return Origin(None, replace(rotation.fast(side) if fast else Rotation(), **own))
     if wanted in ("imagenet", "distill"):
