@@ -46,13 +46,14 @@ from igd.rng import generator, spread
 from igd.scales.autoencoder import DESCRIBED, AutoEncoderScale
 from igd.scales.encoder_statistics import EncoderStatistics, detail
 from igd.scales.fusion import RobustScaler
-from igd.scales.recipes import RECIPES, AutoEncoderSettings
+from igd.scales.recipes import RECIPES
 from igd.scales.samples import FeatureSamples
+from igd.scales.scale_settings import AutoEncoderSettings
 from igd.training.checkpoint import restore_state, state_tensors
 from igd.training.distributed import make_fabric
 
 SCALING, NORMAL, OTHERS = 250, 500, 1000  # held out: to scale by, and to be told apart
-POINTS = (0, 125, 250, 500, 1000, 2000, 4000, 8000)  # steps of 64 images to score after
+POINTS = (0, 125, 250, 500, 1000, 2000, 4000, 8000, 16000)  # steps of 64 images to score after
 BATCH = 64
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of l_h in the score
 UPPER = 0.9  # the quantile that scales logarithms of l_r, of latents' distances and of detail,
