@@ -74,6 +74,11 @@ l_h's place. The ablation of Fashion MNIST from scratch had a quarter for l_h. E
 turns were measured before the margin of an image was limited to twice the normal one, which changes
 held-out cats by 0.0001, cars by nothing.
 
+Encoders called *contrastive, turned negatives*, and those of *cifar10-contrasted* and
+*contrastive*, learnt by the loss of commit e9f633e, in which turned images were negatives and
+nothing more. Today each turn is an image of its own and is told from the others: the commands of
+these tables run at that commit, or make other encoders.
+
 *training-step-amx* and contrast in 6,000 steps are of a processor with matrix units (AMX), in a
 virtual machine that leaves out how large they are: oneDNN was told. `igd doctor` says whether a
 machine is of this kind.
