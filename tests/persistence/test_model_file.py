@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +46,27 @@ def test_scales_that_read_no_map_are_loaded_too(tmp_path: Path) -> None:
     detector.save(tmp_path / "vectors.igd")
     loaded = IGD.load(tmp_path / "vectors.igd")
     assert loaded.predict(images[0]).score == detector.predict(images[0]).score
+
+
+@pytest.mark.filterwarnings("ignore:.*model.*")
+@pytest.mark.parametrize(
+    "settings", [{"image_size": 96}, {"scales": ("global", "embedding"), "steps": 2, "width": 4}]
+)
+def test_what_is_loaded_lies_in_memory_as_what_was_learnt(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    # Products of matrices in another order, or that begin elsewhere, may end in another last digit.
+    detector = IGD(**settings).fit(stripes(24, side=settings.get("image_size", 32)))
+    detector.save(tmp_path / "laid.igd")
+    learnt, loaded = (each.fitted_ for each in (detector, IGD.load(tmp_path / "laid.igd")))
+    for one, other in zip(learnt.scales, loaded.scales, strict=True):
+        tensors = other.tensors()
+        for name, value in one.tensors().items():
+            assert value.stride() == tensors[name].stride(), name
+            assert tensors[name].data_ptr() % 64 == value.data_ptr() % 64 == 0, name
+    parameters = loaded.backbone.parameters()
+    for name, value in learnt.backbone.parameters().items():
+        assert value.stride() == parameters[name].stride(), name
 
 
 @pytest.mark.filterwarnings("ignore:.*model.*")

@@ -183,7 +183,7 @@ def fit_parameters(
         )
     counters = {key: torch.tensor(0) for key in network.state_dict() if "num_batches" in key}
     network.load_state_dict(
-        {**{key: parameters[key].float() for key in expected}, **counters}, assign=True
+        {**{key: parameters[key].float().contiguous() for key in expected}, **counters}, assign=True
     )
 
 

@@ -57,7 +57,8 @@ def read_tensors(
                 f"{header['format']}; "
                 f"this one reads up to {version}); upgrade with: pip install -U igd-anomaly"
             )
-        tensors = load(contents)
+        # Copies begin where PyTorch lets tensors begin: on some machines sums depend on it.
+        tensors = {name: value.clone() for name, value in load(contents).items()}
         if recorded is None and header["format"] < checked_since:
             return header, tensors
     except UserError:

@@ -134,8 +134,8 @@ def whitening(covariance: Tensor, ridge: float) -> Tensor:
     """
     added = ridge * covariance.diagonal().mean() * torch.eye(len(covariance), dtype=torch.float64)
     variance, direction = torch.linalg.eigh(covariance + added)
-    white: Tensor = (direction / variance.sqrt()).float()
-    return white
+    white = (direction / variance.sqrt()).float()
+    return white.contiguous()  # as a file gives it back: sums depend on the order in memory
 
 
 def without_ridge(ridged: Tensor, ridge: float) -> Tensor:

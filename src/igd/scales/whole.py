@@ -77,7 +77,7 @@ class WholeScale(FeatureScale):
         identity = torch.eye(size, dtype=torch.float64)
         factor = torch.linalg.cholesky((1 - shrinkage) * correlation + shrinkage * identity)
         inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
-        self.mean, self.whitener = mean.float(), (inverse / spread).float()
+        self.mean, self.whitener = mean.float(), (inverse / spread).float().contiguous()
 
     def vectors(self, features: Features) -> Tensor:
         """Mean and deviation of each block's features over the positions that count, of unit length
