@@ -2,7 +2,7 @@
 
 import pytest
 
-from igd.ops.bfloat16 import multiplies_bfloat16
+from igd.cpu import multiplies_bfloat16
 
 needs_bfloat16 = pytest.mark.skipif(
     multiplies_bfloat16() is False, reason="bfloat16 ends processes on this machine"

@@ -1,17 +1,31 @@
-"""The cores and the memory of this machine, and how work is spread over them."""
+"""The cores and the memory of this machine, how work is spread over them, and whether it multiplies
+in bfloat16.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
+
+from igd.errors import UserError
 
 TURN = 5e-4  # seconds
 DECODERS = 4  # threads; Pillow decodes outside the interpreter's lock
+
+PRODUCT = "import torch; one = torch.ones(256, 256, dtype=torch.bfloat16); one @ one"
+# What a process ends with that came upon an instruction its processor has not: on POSIX, on
+# Windows.
+ILLEGAL = (-signal.SIGILL, 0xC000001D)
+PATIENCE = 120  # seconds
+WITHOUT_MATRIX_UNITS = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -115,3 +129,31 @@ def chained(
         finally:
             for each in waiting:
                 each.cancel()
+
+
+@cache
+def multiplies_bfloat16() -> bool | None:
+    """Whether a product in bfloat16 ends well, tried in a process of its own, under this one's
+    environment; None where it could not be tried.
+
+    Some virtual machines announce matrix units (AMX) without saying how large they are. PyTorch
+    believes them, and the first product ends the process, which nothing can catch.
+    """
+    code = f"import sys; sys.path[:] = {sys.path!r}; {PRODUCT}"
+    try:
+        tried = subprocess.run(
+            [sys.executable or "python", "-c", code], capture_output=True, timeout=PATIENCE
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return False if tried.returncode in ILLEGAL else True if tried.returncode == 0 else None
+
+
+def require_bfloat16(precision: str) -> None:
+    """Refuse a precision that rounds to bfloat16 where that would end the process."""
+    if precision.startswith("bf16") and multiplies_bfloat16() is False:
+        raise UserError(
+            f"precision {precision!r} can't be used here: this machine announces matrix units "
+            f"(AMX) that end the process when they are used; leave the precision at 32-true, or "
+            f"set {WITHOUT_MATRIX_UNITS} in the environment"
+        )

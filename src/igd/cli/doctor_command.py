@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from igd.cli.common import DONE, FAILED, add_command
-from igd.cpu import cores
+from igd.cpu import WITHOUT_MATRIX_UNITS, cores, multiplies_bfloat16
 from igd.version import __version__
 
 DISTRIBUTION, RUNTIME = "igd-anomaly", "igd-anomaly-runtime"  # the second without PyTorch
@@ -125,8 +125,6 @@ def _bfloat16() -> Iterator[Finding]:
     """What `--precision bf16-mixed` needs."""
     if find_spec("torch") is None:
         return
-    from igd.ops.bfloat16 import WITHOUT_MATRIX_UNITS, multiplies_bfloat16
-
     works = multiplies_bfloat16()
     if works is False:
         advice = f"set {WITHOUT_MATRIX_UNITS} in the environment, or leave --precision out"

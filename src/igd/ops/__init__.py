@@ -3,6 +3,5 @@
 filters       blurring, halving and resizing as matrix products
 convolutions  convolutions with their sums in another order
 adam          a fused step in whatever order numbers lie in memory
-bfloat16      whether this machine multiplies in it
 session       a graph of ONNX Runtime, in forks of a process too
 """

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from igd.backbones.architectures import KINDS, Backbone
+from igd.cpu import require_bfloat16
 from igd.data.store import Pixels, take
 from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
-from igd.ops.bfloat16 import require_bfloat16
 from igd.ops.filters import resize
 from igd.pretraining.encoders import fresh_encoder
 from igd.progress import Progress

@@ -134,8 +134,9 @@ def whitening(covariance: Tensor, ridge: float) -> Tensor:
     """
     added = ridge * covariance.diagonal().mean() * torch.eye(len(covariance), dtype=torch.float64)
     variance, direction = torch.linalg.eigh(covariance + added)
-    white = (direction / variance.sqrt()).float()
-    return white.contiguous()  # as a file gives it back: sums depend on the order in memory
+    # As a file gives it back: sums depend on the order in memory.
+    white: Tensor = (direction / variance.sqrt()).float().contiguous()
+    return white
 
 
 def without_ridge(ridged: Tensor, ridge: float) -> Tensor:

@@ -21,10 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from igd.cpu import cores
+from igd.cpu import cores, require_bfloat16
 from igd.errors import Interrupted, UserError
 from igd.method.collective import gathered, summed
-from igd.ops.bfloat16 import require_bfloat16
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

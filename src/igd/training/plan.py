@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from igd.backbones.features import SMALL_LIMIT
+from igd.cpu import require_bfloat16
 from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
 from igd.data.sources import Source
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
 from igd.errors import UserError
 from igd.method.objective import Objective
-from igd.ops.bfloat16 import require_bfloat16
 from igd.progress import Progress
 from igd.scales.recipes import (
     FORMER_NAMES,

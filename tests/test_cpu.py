@@ -7,9 +7,8 @@ import torch
 
 from igd import IGD
 from igd.cli import main
+from igd.cpu import multiplies_bfloat16, require_bfloat16
 from igd.errors import UserError
-from igd.ops import bfloat16
-from igd.ops.bfloat16 import multiplies_bfloat16, require_bfloat16
 from igd.pretraining.rotation import Rotation, learn_rotation
 from igd.progress import Progress
 from igd.training.distributed import make_fabric
@@ -26,7 +25,7 @@ def _nothing_known() -> Iterator[None]:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bfloat16, "PRODUCT", ILLEGAL_INSTRUCTION)
+    monkeypatch.setattr("igd.cpu.PRODUCT", ILLEGAL_INSTRUCTION)
 
 
 def test_one_that_multiplies_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +43,7 @@ def test_one_that_can_not_be_tried_is_let_through(monkeypatch: pytest.MonkeyPatc
 def test_one_whose_trial_fails_otherwise_is_let_through(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bfloat16, "PRODUCT", "raise SystemExit(3)")
+    monkeypatch.setattr("igd.cpu.PRODUCT", "raise SystemExit(3)")
     assert multiplies_bfloat16() is None
     assert main(["doctor"]) == 0
     assert "bfloat16            could not be tried" in capsys.readouterr().out
