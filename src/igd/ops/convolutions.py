@@ -1,8 +1,7 @@
 """Convolutions whose sums are taken in another order, where PyTorch's own are slow on a CPU, or
 wrong.
 
-Each has the parameters, their names and the result of the layer it stands for, and gradients of
-batches, of the first order;
+Each has the parameters, their names, the result and the gradients of the layer it stands for.
 benchmarks/training_step.py measures what they, and everything else, gain in a step of training.
 """
 
@@ -18,8 +17,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 TINY = (2, 2)  # size of a map on which every position reaches every other through a 3x3 kernel
-# Up to this side of the smaller map weights learn tap by tap, where they have this many channels at
-# least: on larger maps, or with fewer channels, the library's gradient is as fast.
+# Weights learn tap by tap where the smaller map has sides up to this, and both maps this many
+# channels at least; elsewhere the library's gradient is as fast.
 SMALL, WIDE = 4, 128
 
 
@@ -50,8 +49,7 @@ class Convolution3x3(nn.Conv2d):
         stride = self.stride[0]
         if not _learns_by_taps(feature, self.weight, stride):
             return super().forward(feature)
-        made: Tensor = _Down.apply(*_as_convolved(feature, self.weight), stride)
-        return made
+        return _learning_by_taps(feature, self.weight, stride)
 
 
 class Transposed3x3(nn.ConvTranspose2d):
@@ -65,8 +63,7 @@ class Transposed3x3(nn.ConvTranspose2d):
     def forward(self, feature: Tensor, output_size: list[int] | None = None) -> Tensor:
         if output_size is not None or not _learns_by_taps(feature, self.weight):
             return super().forward(feature, output_size)
-        made: Tensor = _Up.apply(*_as_convolved(feature, self.weight), self.stride[0])
-        return made
+        return _learning_by_taps(feature, self.weight, self.stride[0], transposed=True)
 
 
 class EnlargingConvolution(nn.ConvTranspose2d):
@@ -90,46 +87,29 @@ class EnlargingConvolution(nn.ConvTranspose2d):
         )
 
 
-class _Down(torch.autograd.Function):
-    """A convolution of (b, l, h, w) by (s, l, 3, 3): (b, s, h / stride, w / stride)."""
+class _LearningByTaps(torch.autograd.Function):
+    """The convolution of (b, l, h, w) by (s, l, 3, 3), (b, s, h / stride, w / stride); transposed,
+    of (b, s, h, w), (b, l, stride h, stride w).
+    """
 
     @staticmethod
-    def forward(ctx: Any, large: Tensor, weight: Tensor, stride: int) -> Tensor:
-        weight = _between_positions(weight) if _tiny(large, stride) else weight
-        ctx.stride = stride
-        ctx.save_for_backward(large, weight)
-        return _down(large, weight, stride)
+    def forward(ctx: Any, feature: Tensor, weight: Tensor, stride: int, transposed: bool) -> Tensor:
+        weight = _between_positions(weight) if _tiny(feature, stride) else weight
+        ctx.stride, ctx.transposed = stride, transposed
+        ctx.save_for_backward(feature, weight)
+        return (_up if transposed else _down)(feature, weight, stride)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, small: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        large, weight = ctx.saved_tensors
-        to_large, to_weight, _ = ctx.needs_input_grad
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        feature, weight = ctx.saved_tensors
+        to_feature, to_weight, *_ = ctx.needs_input_grad
+        back = _down if ctx.transposed else _up
+        large, small = (gradient, feature) if ctx.transposed else (feature, gradient)
         return (
-            _up(small, weight, ctx.stride) if to_large else None,
+            back(gradient, weight, ctx.stride) if to_feature else None,
             weight_gradient(large, small, ctx.stride) if to_weight else None,
             None,
-        )
-
-
-class _Up(torch.autograd.Function):
-    """Its transpose: (b, s, h, w) to (b, l, stride h, stride w)."""
-
-    @staticmethod
-    def forward(ctx: Any, small: Tensor, weight: Tensor, stride: int) -> Tensor:
-        weight = _between_positions(weight) if _tiny(small, stride) else weight
-        ctx.stride = stride
-        ctx.save_for_backward(small, weight)
-        return _up(small, weight, stride)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, large: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        small, weight = ctx.saved_tensors
-        to_small, to_weight, _ = ctx.needs_input_grad
-        return (
-            _down(large, weight, ctx.stride) if to_small else None,
-            weight_gradient(large, small, ctx.stride) if to_weight else None,
             None,
         )
 
@@ -211,12 +191,15 @@ def _learns_by_taps(feature: Tensor, weight: Tensor, stride: int = 1) -> bool:
     return small and min(weight.shape[:2]) >= WIDE
 
 
-def _as_convolved(feature: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+def _learning_by_taps(
+    feature: Tensor, weight: Tensor, stride: int, transposed: bool = False
+) -> Tensor:
     """In the precision that a convolution would read them in here."""
-    if not torch.is_autocast_enabled("cpu") or weight.dtype == torch.float64:
-        return feature, weight
-    rounded = torch.get_autocast_dtype("cpu")
-    return feature.to(rounded), weight.to(rounded)
+    if torch.is_autocast_enabled("cpu") and weight.dtype != torch.float64:
+        rounded = torch.get_autocast_dtype("cpu")
+        feature, weight = feature.to(rounded), weight.to(rounded)
+    made: Tensor = _LearningByTaps.apply(feature, weight, stride, transposed)
+    return made
 
 
 @cache
