@@ -104,7 +104,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> IGD:
     with FileLock(f"{path}.lock"):
         if not path.exists():
             detector = IGD(
-                pretrain="scratch", combination="sum", steps=150, batch_size=64, width=8, seed=1
+                pretrain="scratch", combination="sum", steps=300, batch_size=32, width=8, seed=1
             )
             detector.fit(stripes(200)).save(path)
     return IGD.load(path)
