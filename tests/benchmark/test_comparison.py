@@ -235,6 +235,14 @@ def test_warnings_of_training_stand_below_the_figures() -> None:
     assert f"Warnings of training, {expected}" in table.notes
 
 
+def test_warnings_stand_in_one_order_whatever_the_hashes_of_their_words() -> None:
+    often, *seldom = [f"model {letter}: a warning" for letter in "zabcdefgh"]
+    records = [record(0.9, warnings=[*seldom, often]), record(0.8, "1", warnings=[often])]
+    (table,) = tables_of(records)
+    told = [f"{often} (2 of 2 runs)", *(f"{each} (1 of 2 runs)" for each in seldom)]
+    assert f"Warnings of training, igd, fast, scratch: {'; '.join(told)}." in table.notes
+
+
 def test_an_accuracy_from_before_the_threshold_was_one_half_is_left_out() -> None:
     def run(accuracy: float, normal: str, made_by: str) -> Record:
         made = record(0.9, normal, data="mvtec", pretrain="imagenet", tested=100)

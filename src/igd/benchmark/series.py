@@ -80,10 +80,13 @@ class Series:
         return Spread(mean(means), stdev(means) if len(means) > 1 else None)
 
     def warnings(self, protocols: Iterable[Protocol]) -> list[str]:
-        """The warnings that trainings recorded, each with how many of the runs have it."""
+        """The warnings that trainings recorded, the most frequent first, each with how many of the
+        runs have it.
+        """
         shown = [record for record in self.records if record.run.protocol in set(protocols)]
         counts = Counter(name for record in shown for name in set(warnings_of(record)))
-        return [f"{name} ({count} of {len(shown)} runs)" for name, count in counts.most_common()]
+        ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        return [f"{name} ({count} of {len(shown)} runs)" for name, count in ranked]
 
 
 def metric_of(record: Record, name: str) -> float | None:
