@@ -1,6 +1,6 @@
 """IGD on frozen features whose E-step counts each image by its normality, for contaminated images.
 
-igd benchmark run cifar10:ablation --classes 0 3 5 8 --seeds 0 1 2 --scales global \\
+igd benchmark run cifar10:ablation --classes 0 3 5 8 --seeds 0 1 --scales global \\
     --feature-cache DIR --methods igd \\
     benchmarks/weighed.py:Weighed benchmarks/weighed.py:WeighedStart
 
