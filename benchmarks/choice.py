@@ -1,7 +1,7 @@
 """Which readings of one pass, fused how? Every candidate on every data set, and what the choice is
 worth on a set that it did not see.
 
-python benchmarks/choice.py --data ../shared/data/mvtec256 ../shared/data/field \\
+python benchmarks/choice.py --data MVTEC FIELD \\
     --out docs/results/choice.json
 
 A candidate is a subset of the five readings, a rule that makes one score of them, the number of

@@ -1,7 +1,7 @@
 """A student that saw normal images only, beside its teacher: where they disagree is where an image
 is not normal (Bergmann et al., 2020).
 
-python benchmarks/disagreement.py --data ../shared/data/mvtec256 ../shared/data/field \\
+python benchmarks/disagreement.py --data MVTEC FIELD \\
     --out docs/results/disagreement.json
 
 The teacher is the frozen backbone: its fine features, each block of unit length, pooled over 3x3

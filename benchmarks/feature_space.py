@@ -1,7 +1,7 @@
 """The paper's objective in feature space: encoder, decoder, Gaussian descriptor and critic on the
 patches of a frozen backbone, and what each term is worth there.
 
-python benchmarks/feature_space.py --data ../shared/data/mvtec256 ../shared/data/field \\
+python benchmarks/feature_space.py --data MVTEC FIELD \\
     --objectives mse rec rec+gac igd --seeds 0 1 2 --steps 700 \\
     --out docs/results/feature-space-terms.json
 

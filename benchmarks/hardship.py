@@ -1,7 +1,7 @@
 """Few images and contaminated ones: the default on every data set, as it is and without the images
 it names as odd.
 
-python benchmarks/hardship.py --data ../shared/data/mvtec256 ../shared/data/field \\
+python benchmarks/hardship.py --data MVTEC FIELD \\
     --out docs/results/hardship.json
 
 Training images are drawn by a seed; contamination moves anomalous test images to the training

@@ -3,7 +3,7 @@
 Plain is what the paper's equations suggest in PyTorch as it comes: encode and decode, and for the
 critic encode and decode again; the library's 3x3 and 7x7 convolutions, also for MS-SSIM; memory
 layout and Adam as they are by default. Activations in place and strides of 1x1 convolutions are as
-in ours. Both start from the same weights; tests/method/test_convolutions.py compares the layers, in
+in ours. Both start from the same weights; tests/ops/test_convolutions.py compares the layers, in
 which alone their networks differ. With `--precision bf16-mixed` ours rounds what convolutions read:
 that is other mathematics, for processors that multiply such numbers faster.
 

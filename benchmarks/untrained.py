@@ -16,6 +16,8 @@ from igd.errors import UserError
 
 
 class Untrained(Trained):
+    unit_scores = False  # l_h says nothing at one half
+
     def fit(self, images: Sequence[Sample]) -> None:
         super().fit(images)
         self.threshold = self.calibration_scores = None  # they are of scores with l_r in them

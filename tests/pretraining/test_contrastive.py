@@ -1,6 +1,7 @@
 """Learning by contrast: the loss against loops, and a training of a few steps."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from conftest import stripes
 from torch import Tensor
 
 from igd.backbones.architectures import TURNS, Backbone, prepared
-from igd.errors import Interrupted
+from igd.errors import Interrupted, UserError
 from igd.files.checkpoint_file import Checkpoint
 from igd.pretraining.contrastive import (
     Contrast,
@@ -171,6 +172,16 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path: Path, rotated: bool)
     )
     assert resumed.encoder.identity == whole.encoder.identity
     assert torch.equal(resumed.losses, whole.losses)
+
+
+def test_a_checkpoint_of_other_networks_is_named_with_the_way_out(tmp_path: Path) -> None:
+    settings = Contrast(steps=3, batch_size=4, narrow=True)
+    saved = Checkpoint(tmp_path / "run.checkpoint", "this", {"parameters": {}})
+    asked = iter([False, True])
+    with pytest.raises(Interrupted):
+        contrast(PIXELS, settings, Progress(), lambda: next(asked), saved)
+    with pytest.raises(UserError, match=r"run\.checkpoint: was written by another version"):
+        contrast(PIXELS, replace(settings, rotated=True), Progress(), saved=saved)
 
 
 def test_whoever_watches_sees_every_step() -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,16 @@ class Checkpoint:
         ]
         return f"settings ({', '.join(changed)})" if changed else "images"
 
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Say what to do where its tensors don't fit the networks of today."""
+        try:
+            yield
+        except RuntimeError:
+            raise UserError(
+                f"{self.path}: was written by another version of igd; delete it to start anew"
+            ) from None
+
     def part(self, name: str) -> dict[str, Tensor]:
         """The tensors of one part of the run, such as a scale; none where it had not begun."""
         return under(f"{name}/", self.tensors)
@@ -115,12 +126,7 @@ def restore_learner(
     tensors: dict[str, Tensor],
 ) -> None:
     """The reverse of `learner_tensors`."""
-    try:
-        network.load_state_dict(under(f"{name}.", tensors))
-    except RuntimeError:
-        raise UserError(
-            "the checkpoint was written by another version of igd; delete it to start anew"
-        ) from None
+    network.load_state_dict(under(f"{name}.", tensors))
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in under(f"{moments}.", tensors).items():
         index, moment = key.split(".")

@@ -1,7 +1,8 @@
 """Convolutions whose sums are taken in another order, where PyTorch's own are slow on a CPU, or
 wrong.
 
-Each has the parameters, their names, the result and the gradients of the layer it stands for.
+Each has the parameters, their names, the result and the gradients of the layer it stands for; those
+that learn tap by tap have no gradients of gradients.
 benchmarks/training_step.py measures what they, and everything else, gain in a step of training.
 """
 
@@ -194,7 +195,7 @@ def _learns_by_taps(feature: Tensor, weight: Tensor, stride: int = 1) -> bool:
 def _learning_by_taps(
     feature: Tensor, weight: Tensor, stride: int, transposed: bool = False
 ) -> Tensor:
-    """In the precision that a convolution would read them in here."""
+    """Convolved, in the precision that PyTorch's convolution would read feature and weight in."""
     if torch.is_autocast_enabled("cpu") and weight.dtype != torch.float64:
         rounded = torch.get_autocast_dtype("cpu")
         feature, weight = feature.to(rounded), weight.to(rounded)

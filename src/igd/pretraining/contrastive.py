@@ -62,7 +62,7 @@ FAST_ROTATED = replace(FAST, steps=3200, batch_size=32, learning_rate=0.1, rotat
 
 
 def fast(side: int, rotated: bool) -> Contrast:
-    """Of images of this side: in all turns, a step of large ones takes seconds, and gets fewer."""
+    """For images of this side: large ones, whose steps in all turns take seconds, get fewer."""
     if not rotated:
         return FAST
     assert FAST_ROTATED.steps is not None

@@ -114,9 +114,10 @@ def fit_encoder(
     """Train from the start, or from where a checkpoint left off; returns the losses (steps,)."""
     rate, done, losses = optimizer.param_groups[0]["lr"], 0, torch.zeros(steps)
     begun = saved.part(PART) if saved else {}
-    if begun:
+    if saved and begun:
         done, losses = int(begun["step"]), begun["losses"]
-        restore_learner("learner", learner, "moments", optimizer, begun)
+        with saved.restoring():
+            restore_learner("learner", learner, "moments", optimizer, begun)
 
     def state() -> dict[str, Tensor]:
         kept = optimizer if done < steps else None  # what follows needs the encoder alone

@@ -55,7 +55,7 @@ FAST = Rotation(steps=6400, narrow=True)  # for minutes on a CPU
 
 
 def fast(side: int) -> Rotation:
-    """Of images of this side: a step of large ones takes twenty times as long, and gets less."""
+    """For images of this side: large ones, whose steps take twenty times as long, get fewer."""
     return FAST if side <= SMALL_LIMIT else replace(FAST, steps=-(-FAST.steps // 8))
 
 

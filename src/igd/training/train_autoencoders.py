@@ -59,8 +59,9 @@ def train_autoencoder(
     state = scale.start(samples)
     before = snapshot(state)
     begun = saved.part(settings.name) if saved else {}
-    if begun:
-        restore_state(state, begun)
+    if saved and begun:
+        with saved.restoring():
+            restore_state(state, begun)
 
     def after_step(state: TrainingState) -> None:
         last = state.history[state.step - 1]
