@@ -283,11 +283,12 @@ def main() -> None:
             path.unlink(missing_ok=True)
     every = sorted(options.kept.glob(f"{options.data.stem}-{options.split}-*-{options.seed}.json"))
     kept = [json.loads(file.read_text()) for file in every]
+    recipes = {VARIANTS[each["variant"]].get("recipe", "fast") for each in kept}
     result = {
         "what": f"{options.data.stem}: IGD from scratch as training goes on, "
         f"{'held-out training images' if options.split == 'train' else 'test split'}",
         "command": "; ".join(commands(kept, options)),
-        **conditions("fast", options.seed),
+        **conditions(", ".join(sorted(recipes)), options.seed),
         "split": options.split,
         "time_to_quality": kept,
     }
