@@ -79,7 +79,7 @@ Encoders called *contrastive, turned negatives*, and those of *cifar10-contraste
 nothing more. Today each turn is an image of its own and is told from the others: the commands of
 these tables run at that commit, or make other encoders.
 
-*training-step-bf16* and *roofline* were measured before weights learnt tap by tap on small maps.
+*roofline* was measured before weights learnt tap by tap on small maps.
 *mvtec-global-untrained* read another copy of the images that *mvtec-global* read.
 
 *training-step-amx* and contrast in 6,000 steps are of a processor with matrix units (AMX), in a
