@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from igd.data.sample import Sample
 from igd.errors import UserError
 from igd.progress import Progress
+
+if TYPE_CHECKING:
+    from igd.inference.predictor import Prediction
 
 Settings = dict[str, Any]
 
@@ -145,7 +148,11 @@ class Trained(Method):
         for prediction in self.detector.predictions(images, progress=self.support.progress):
             if isinstance(prediction, UserError):
                 raise prediction
-            yield Scored(prediction.score, prediction.map)
+            yield self.reading(prediction)
+
+    def reading(self, prediction: Prediction) -> Scored:
+        """What counts of a prediction; another method may read another term of it."""
+        return Scored(prediction.score, prediction.map)
 
 
 class InterpolatedGaussian(Trained):
