@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,8 @@ class Checkpoint:
         self.writes = writes
         self.path, self.run, self.settings = path, run, json.loads(json.dumps(settings))
         self.tensors: dict[str, Tensor] = {}
-        # Whether the file holds this run, and when it was last written.
-        self.there, self.written = (
-            False,
-            time.monotonic(),
-        )
+        self.there = False  # whether the file holds this run
+        self.written = time.monotonic()  # when it last was
 
     def load(self) -> bool:
         """Read what an earlier run left; False where there is nothing."""
@@ -66,12 +62,14 @@ class Checkpoint:
         ]
         return f"settings ({', '.join(changed)})" if changed else "images"
 
-    @contextmanager
-    def restoring(self) -> Iterator[None]:
-        """Say what to do where its tensors don't fit the networks of today."""
+    def restore(self, name: str, take_up: Callable[[dict[str, Tensor]], None]) -> None:
+        """Give a part's tensors to what goes on from them, if the part had begun."""
+        begun = self.part(name)
+        if not begun:
+            return
         try:
-            yield
-        except RuntimeError:
+            take_up(begun)
+        except RuntimeError:  # they don't fit the networks of today
             raise UserError(
                 f"{self.path}: was written by another version of igd; delete it to start anew"
             ) from None

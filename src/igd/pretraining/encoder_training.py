@@ -113,17 +113,19 @@ def fit_encoder(
 ) -> Tensor:
     """Train from the start, or from where a checkpoint left off; returns the losses (steps,)."""
     rate, done, losses = optimizer.param_groups[0]["lr"], 0, torch.zeros(steps)
-    begun = saved.part(PART) if saved else {}
-    if saved and begun:
+
+    def take_up(begun: dict[str, Tensor]) -> None:
+        nonlocal done, losses
         done, losses = int(begun["step"]), begun["losses"]
-        with saved.restoring():
-            restore_learner("learner", learner, "moments", optimizer, begun)
+        restore_learner("learner", learner, "moments", optimizer, begun)
 
     def state() -> dict[str, Tensor]:
         kept = optimizer if done < steps else None  # what follows needs the encoder alone
         learnt = learner_tensors("learner", learner, "moments", kept)
         return {"step": torch.tensor(done), "losses": losses, **learnt}
 
+    if saved:
+        saved.restore(PART, take_up)
     progress.start(steps, doing, done)
     try:
         for step in range(done, steps):

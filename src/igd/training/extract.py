@@ -90,7 +90,8 @@ class Extraction:
         self.passed = self.batch = 0  # passes that are done, and batches of the one under way
 
     def run(self, passes: list[Pass]) -> None:
-        self._take_up()
+        if self.controls.saved:
+            self.controls.saved.restore(PART, self._take_up)
         for each in passes[self.passed :]:
             batches = torch.arange(len(self.pixels)).split(AT_ONCE)
             self.controls.progress.start(
@@ -138,10 +139,7 @@ class Extraction:
         tensors = {"passed": torch.tensor(self.passed), "batch": torch.tensor(self.batch)}
         return tensors | {f"rows/{name}": buffer.all for name, buffer in self.rows.items()}
 
-    def _take_up(self) -> None:
-        saved = self.controls.saved
-        tensors = saved.part(PART) if saved else {}
-        if tensors:
-            self.passed, self.batch = int(tensors["passed"]), int(tensors["batch"])
-            for name, rows in under("rows/", tensors).items():
-                self.rows.setdefault(name, RowBuffer(len(self.pixels))).add(rows)
+    def _take_up(self, begun: dict[str, Tensor]) -> None:
+        self.passed, self.batch = int(begun["passed"]), int(begun["batch"])
+        for name, rows in under("rows/", begun).items():
+            self.rows.setdefault(name, RowBuffer(len(self.pixels))).add(rows)

@@ -58,10 +58,8 @@ def train_autoencoder(
     settings, (progress, stop, saved, _) = scale.settings, controls
     state = scale.start(samples)
     before = snapshot(state)
-    begun = saved.part(settings.name) if saved else {}
-    if saved and begun:
-        with saved.restoring():
-            restore_state(state, begun)
+    if saved:
+        saved.restore(settings.name, partial(restore_state, state))
 
     def after_step(state: TrainingState) -> None:
         last = state.history[state.step - 1]
