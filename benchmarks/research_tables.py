@@ -115,7 +115,7 @@ def _left_out(unseen: dict[str, Any]) -> str:
 def time_to_quality_table(result: dict[str, Any]) -> str:
     """AUROC as training goes on, the mean over classes; of the test split, each class."""
     points = [
-        {"variant": _variant(run), **{key: run[key] for key in ("class", "of_steps")}, **point}
+        {"variant": variant_of(run), **{key: run[key] for key in ("class", "of_steps")}, **point}
         for run in result["time_to_quality"]
         for point in run["curve"]
     ]
@@ -151,7 +151,8 @@ def time_to_quality_table(result: dict[str, Any]) -> str:
     return f"{whole}\n{table(('class', 'of steps', *names), each)}"
 
 
-def _variant(run: dict[str, Any]) -> str:
+def variant_of(run: dict[str, Any]) -> str:
+    """Its name, and the share of the images where it is not all."""
     share = run.get("share", 1.0)
     return f"{run['variant']}, {share:.0%} of the images" if share < 1 else str(run["variant"])
 

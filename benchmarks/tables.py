@@ -6,6 +6,8 @@ python benchmarks/tables.py
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from cost_tables import (
     waiting_table,
 )
 from encoder_tables import encoders_table, students_table
+from markdown_table import table
 from peer_tables import detectors_table, peer_tables
 from product_tables import (
     aimed_table,
@@ -41,6 +44,7 @@ from research_tables import (
     disagreement_table,
     hardships_table,
     time_to_quality_table,
+    variant_of,
 )
 
 from igd.benchmark.comparison import tables_of
@@ -52,9 +56,9 @@ from igd.evaluation.svg import standalone
 
 HEAD = """# Results
 
-Made from the JSON files in this folder by `python benchmarks/tables.py`. The model scored is always
-the last one. MVTec's bottle, capsule, grid and screw are development categories: their test figures
-were seen while the `fast` recipe was made.
+Made from the JSON files in this folder by `python benchmarks/tables.py`, a section a file. The
+model scored is always the last one. MVTec's bottle, capsule, grid and screw are development
+categories: their test figures were seen while the `fast` recipe was made.
 
 Columns called *igd* are trained with the paper's objective. *Gaussian per position* trains nothing:
 it is a relative of PaDiM (Defard et al., 2021), and the paper's figures of IGD don't stand beside
@@ -90,6 +94,7 @@ machine is of this kind.
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 PEERS, OURS = "field-anomalib.json", "field.json"  # the former beside the latter
+TITLE = re.compile("^### (.+)", re.MULTILINE)
 
 
 def main() -> None:
@@ -100,22 +105,49 @@ def main() -> None:
 
 
 def page(folder: Path) -> str:
-    """The page of all results, each table with the command, seed, recipe and date that made it."""
-    parts = [HEAD]
-    for name, result in read(folder).items():
-        if result.get("kind") == KIND:
-            drawn = "".join(
-                f"![]({file})\n\n*{caption}*\n\n"
-                for file, (caption, _) in figures(name, result).items()
-            )
-            tables = markdown(tables_of(records_of(result)))
-            if name == PEERS:
-                tables = peer_tables(result, json.loads((folder / OURS).read_text()))
-            parts.append(f"{tables}\n{drawn}{commands(name, result)}")
-            continue
-        table = next(make for key, make in TABLES.items() if key in result)
-        parts.append(f"## {result['what']}\n\n{table(result)}\n{origin(name, result)}")
-    return "\n".join(parts)
+    """The page of all results: what there is, then a section a file, each with the command, seed,
+    recipe and date that made it.
+    """
+    results = read(folder)
+    sections = {name: section(name, results) for name in results}
+    listed = [
+        (
+            f"[{Path(name).stem}](#{Path(name).stem})",
+            "; ".join(dict.fromkeys(TITLE.findall(text))),
+            "; ".join(dict.fromkeys(compared(results[name]))),
+            results[name]["date"],
+        )
+        for name, text in sections.items()
+    ]
+    parts = (f"## {Path(name).stem}\n\n{text}" for name, text in sections.items())
+    return "\n".join([HEAD, table(("file", "what it tells", "of", "date"), listed), *parts])
+
+
+def section(name: str, results: dict[str, Any]) -> str:
+    """The tables of one file, under titles of the third level."""
+    result = results[name]
+    if result.get("kind") != KIND:
+        told = next(make for key, make in TABLES.items() if key in result)(result)
+        return f"### {result['what']}\n\n{told}\n{origin(name, result)}"
+    drawn = "".join(
+        f"![]({file})\n\n*{caption}*\n\n" for file, (caption, _) in figures(name, result).items()
+    )
+    tables = markdown(tables_of(records_of(result)))
+    if name == PEERS:
+        tables = peer_tables(result, results[OURS])
+    return f"{re.sub('^## ', '### ', tables, flags=re.MULTILINE)}\n{drawn}{commands(name, result)}"
+
+
+def compared(result: dict[str, Any]) -> Iterator[str]:
+    """What tells a result from others of its kind: methods, objectives, lengths of a training."""
+    if result.get("kind") == KIND:
+        yield from (run["run"]["method"].rpartition(":")[2] for run in result["runs"])
+    for run in result.get("runs", ()) if "ablation" in result else ():
+        yield run["objective"]
+    for run in result.get("time_to_quality", ()):
+        yield f"{variant_of(run)}, {run['of_steps']} steps"
+    for each in result.get("students", ()):
+        yield each["student"].partition(", images ")[0]
 
 
 def read(folder: Path) -> dict[str, Any]:
