@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import learning_curves
 from cost_tables import (
     costs_table,
     engines_table,
@@ -99,9 +100,12 @@ TITLE = re.compile("^### (.+)", re.MULTILINE)
 
 def main() -> None:
     (RESULTS / "README.md").write_text(page(RESULTS), encoding="utf-8")
-    for name, result in read(RESULTS).items():
+    results = read(RESULTS)
+    for name, result in results.items():
         for file, (_, picture) in figures(name, result).items():
             (RESULTS / file).write_text(standalone(picture), encoding="utf-8")
+    for file, drawing in learning_curves.pictures(results).items():
+        (RESULTS / file).write_text(drawing, encoding="utf-8")
 
 
 def page(folder: Path) -> str:

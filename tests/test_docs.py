@@ -193,11 +193,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def test_tables_are_made_from_the_results() -> None:
-    tables = script(ROOT / "benchmarks" / "tables.py")
-    assert (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8") == tables.page(
-        ROOT / "docs" / "results"
-    )
+def test_tables_and_curves_are_made_from_the_results() -> None:
+    tables, results = script(ROOT / "benchmarks" / "tables.py"), ROOT / "docs" / "results"
+    made = {"README.md": tables.page(results)}
+    made |= tables.learning_curves.pictures(tables.read(results))
+    for name, text in made.items():
+        kept = (results / name).read_text(encoding="utf-8")
+        assert kept == text, f"{name}: run: python benchmarks/tables.py"
 
 
 def test_the_page_of_commands_is_what_the_parsers_say() -> None:

@@ -227,7 +227,7 @@ def points(
     return to_svg(axes, description)
 
 
-def legend(axes: Axes, names: Sequence[str], corner: str) -> None:
+def legend(axes: Axes, names: Sequence[str], corner: str, colours: Sequence[str] = "abcde") -> None:
     """Names in the colours of what they name, in a corner of the plot such as 'upper right'."""
     upper, right = corner.startswith("upper"), corner.endswith("right")
     for number, name in enumerate(names):
@@ -239,7 +239,7 @@ def legend(axes: Axes, names: Sequence[str], corner: str) -> None:
             xytext=(-6 if right else 8, (-14 - 16 * lines_away) if upper else 10 + 16 * lines_away),
             textcoords="offset points",
             ha="right" if right else "left",
-            color=PALETTE["abcde"[number]],
+            color=PALETTE[colours[number]],
             size=TEXT,
             fontweight="bold",
             parse_math=False,
