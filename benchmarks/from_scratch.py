@@ -20,15 +20,13 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from conditions import conditions
 from detail import mahalanobis
-from pretraining import as_pixels
-from sklearn.metrics import roc_auc_score
+from held_out import SCALING, Held, class_arguments, divided
 from torch import Tensor
 
 from igd.benchmark.run import digest
@@ -42,7 +40,7 @@ from igd.method.schedule import Training
 from igd.method.scoring import scale_score
 from igd.method.training_state import TrainingState
 from igd.progress import Progress, TerminalProgress
-from igd.rng import generator, spread
+from igd.rng import spread
 from igd.scales.autoencoder import DESCRIBED, AutoEncoderScale
 from igd.scales.encoder_statistics import EncoderStatistics, detail
 from igd.scales.fusion import RobustScaler
@@ -52,7 +50,6 @@ from igd.scales.scale_settings import AutoEncoderSettings
 from igd.training.checkpoint import restore_state, state_tensors
 from igd.training.distributed import make_fabric
 
-SCALING, NORMAL, OTHERS = 250, 500, 1000  # held out: to scale by, and to be told apart
 POINTS = (0, 125, 250, 500, 1000, 2000, 4000, 8000, 16000)  # steps of 64 images to score after
 BATCH = 64
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of l_h in the score
@@ -85,40 +82,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "paper, bf16": {"recipe": "paper", "precision": "bf16-mixed"},
     "paper, width 16": {"recipe": "paper", "width": 16},
 }
-
-
-class Held:
-    """What is learnt from, and what is scored: `SCALING` normal images to scale by, then the images
-    to be told apart.
-    """
-
-    def __init__(self, learnt: Tensor, scaling: Tensor, normal: Tensor, others: Tensor) -> None:
-        self.learnt, self.scored = learnt, torch.cat([scaling, normal, others])
-        self.anomalous = torch.arange(len(normal) + len(others)) >= len(normal)
-
-    def auroc(self, values: Tensor) -> float:
-        return round(float(roc_auc_score(self.anomalous, values[SCALING:])), 4)
-
-
-def divided(arrays: Any, number: int, split: str, seed: int, share: float = 1.0) -> Held:
-    """The images of a run on held-out training images, or on the test split; of those to learn
-    from, a share.
-    """
-    training, labels = as_pixels(arrays["x_train"]), arrays["y_train"].ravel()
-    rng = generator(seed, "hold out", number)
-    normal, others = (
-        torch.from_numpy(np.flatnonzero(each)) for each in (labels == number, labels != number)
-    )
-    normal = normal[torch.randperm(len(normal), generator=rng)]
-    scaling, held_out, learnt = normal.split([SCALING, NORMAL, len(normal) - SCALING - NORMAL])
-    if split == "test":
-        learnt = normal[SCALING:]
-    learnt = learnt[: round(share * len(learnt))]
-    if split == "train":
-        others = others[torch.randperm(len(others), generator=rng)[:OTHERS]]
-        return Held(training[learnt], training[scaling], training[held_out], training[others])
-    test, anomalous = as_pixels(arrays["x_test"]), arrays["y_test"].ravel() != number
-    return Held(training[learnt], training[scaling], test[~anomalous], test[anomalous])
 
 
 def changed(variant: str, steps: int, seed: int) -> tuple[AutoEncoderSettings, Objective]:
@@ -247,18 +210,10 @@ def figures(scale: AutoEncoderScale, samples: FeatureSamples, held: Held) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--classes", type=int, nargs="+", default=list(range(10)))
-    parser.add_argument("--split", choices=("train", "test"), default="train")
+    parser = class_arguments(__doc__)
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--steps", type=int, default=250, help="of 64 images")
     parser.add_argument("--share", type=float, default=1.0, help="of the images to learn from")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kept", type=Path, required=True, help="folder of runs that are done")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     arrays = np.load(options.data)
     asked = [(variant, number) for variant in options.variants for number in options.classes]

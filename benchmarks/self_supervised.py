@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from conditions import conditions, publish
-from from_scratch import Held, divided
+from held_out import Held, class_arguments, divided
 from torch import Tensor
 from watching import EncoderWatch
 
@@ -161,18 +161,10 @@ def by_step(kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--classes", type=int, nargs="+", default=list(range(10)))
-    parser.add_argument("--split", choices=("train", "test"), default="train")
+    parser = class_arguments(__doc__)
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=["rotation"])
     parser.add_argument("--steps", type=int, help="default: a way's own in recipe fast")
     parser.add_argument("--precision", choices=PRECISIONS, default="32-true")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kept", type=Path, required=True, help="folder of runs that are done")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     arrays = np.load(options.data)
     options.kept.mkdir(parents=True, exist_ok=True)
