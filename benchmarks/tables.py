@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import forest_plot
 import learning_curves
 from cost_tables import (
     costs_table,
@@ -104,7 +105,7 @@ def main() -> None:
     for name, result in results.items():
         for file, (_, picture) in figures(name, result).items():
             (RESULTS / file).write_text(standalone(picture), encoding="utf-8")
-    for file, drawing in learning_curves.pictures(results).items():
+    for file, drawing in pictures(results).items():
         (RESULTS / file).write_text(drawing, encoding="utf-8")
 
 
@@ -152,6 +153,11 @@ def compared(result: dict[str, Any]) -> Iterator[str]:
         yield f"{variant_of(run)}, {run['of_steps']} steps"
     for each in result.get("students", ()):
         yield each["student"].partition(", images ")[0]
+
+
+def pictures(results: dict[str, Any]) -> dict[str, str]:
+    """What is drawn from several results together, by file name."""
+    return {**learning_curves.pictures(results), "terms.svg": forest_plot.picture(results)}
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_tables_and_curves_are_made_from_the_results() -> None:
     tables, results = script(ROOT / "benchmarks" / "tables.py"), ROOT / "docs" / "results"
     made = {"README.md": tables.page(results)}
-    made |= tables.learning_curves.pictures(tables.read(results))
+    made |= tables.pictures(tables.read(results))
     for name, text in made.items():
         kept = (results / name).read_text(encoding="utf-8")
         assert kept == text, f"{name}: run: python benchmarks/tables.py"

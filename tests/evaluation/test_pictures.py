@@ -11,6 +11,7 @@ from PIL import Image
 from igd import IGD
 from igd.data.reading import read_dataset
 from igd.evaluation import figures
+from igd.evaluation.colour_bar import colour_bar
 from igd.evaluation.evaluate import evaluate
 from igd.evaluation.overlay import OUTLINE, TRUTH, coloured_map, outline, overlay, with_truth
 from igd.evaluation.report import write_report
@@ -158,11 +159,23 @@ def test_the_same_figure_is_the_same_text_and_colours_follow_the_page() -> None:
     assert "http" not in once
 
 
-def test_a_figure_stands_alone_too() -> None:
-    picture = standalone(figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"))
-    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
-    assert "stroke: #c0392b" in picture
+@pytest.mark.parametrize(
+    "drawn",
+    [figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses"), colour_bar(0.3, 0.6)],
+    ids=["figure", "colour bar"],
+)
+def test_a_picture_stands_alone_too(drawn: str) -> None:
+    picture = standalone(drawn)
+    root = ElementTree.fromstring(picture)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    *_, width, height = map(float, root.get("viewBox", "").split())
+    assert float(root.get("width", "")) / width == float(root.get("height", "")) / height > 0
     assert "var(" not in picture
+
+
+def test_a_curve_standing_alone_keeps_its_colour() -> None:
+    drawn = figures.lines({"loss": np.ones(3)}, "steps", "loss", "losses")
+    assert "stroke: #c0392b" in standalone(drawn)
 
 
 def test_figures_in_one_page_share_no_names() -> None:

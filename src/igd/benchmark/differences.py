@@ -4,7 +4,8 @@ with the same seeds, and how far the difference could be chance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 
 from igd.benchmark.benchmark_data import BenchmarkData
@@ -14,7 +15,8 @@ from igd.benchmark.series import Series, metric_of
 
 # Each with what it has beside the other: MS-SSIM and MAE for a squared error, the Gaussian anomaly
 # classifier, interpolation and critic; then the paper's rivals.
-PAIRS = (
+Pair = tuple[str, str]
+PAIRS: tuple[Pair, ...] = (
     ("rec", "mse"),
     ("rec+gac", "rec"),
     ("igd", "rec+gac"),
@@ -37,26 +39,33 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return mean(values) - spread, mean(values) + spread
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What a method has beside another: the mean over classes of the mean over seeds."""
+
+    mean: float
+    interval: tuple[float, float] | None  # Student's, over classes; None: there is but one
+    better: int  # of the runs
+    runs: int
+
+    @property
+    def told(self) -> str:
+        between = "" if self.interval is None else " ({:+.3f} to {:+.3f})".format(*self.interval)
+        return f"{self.mean:+.3f}{between}, {self.better} of {self.runs}"
+
+
 def differences_table(
     data: BenchmarkData, protocols: Sequence[Protocol], series: Sequence[Series]
 ) -> ResultTable | None:
     """One row a pair of methods and settings that both were run with, one column a protocol; only
     where there are classes to take the mean of.
     """
-    alike: dict[tuple[str, str], list[Series]] = {}
-    for each in series:
-        alike.setdefault((_settings(each), _objective(each)), []).append(each)
     rows = []
-    for pair in PAIRS:
-        for settings in dict.fromkeys(settings for settings, _ in alike):
-            # Where a method was run twice, before and after a change, nobody knows which belongs
-            # to which.
-            ones, others = (alike.get((settings, name), []) for name in pair)
-            if len(ones) == len(others) == 1:
-                found = [_differences(ones[0], others[0], protocol) for protocol in protocols]
-                if any(len(each) > 1 for each in found):
-                    name = Cell(f"{ones[0].label} - {pair[1]}")
-                    rows.append([name, *(_cell(each) for each in found)])
+    for one, other, pair in compared(series):
+        found = [difference(one, other, protocol) for protocol in protocols]
+        if any(each and each.interval for each in found):
+            cells = (Cell(each.told, each.mean) if each else Cell("-") for each in found)
+            rows.append([Cell(f"{one.label} - {pair[1]}"), *cells])
     if not rows:
         return None
     notes = [
@@ -66,6 +75,20 @@ def differences_table(
     header = ["difference", *(each.described for each in protocols)]
     title = f"{data.name}: what each term adds, mean image AUROC"
     return ResultTable(title, header, rows, notes)
+
+
+def compared(series: Sequence[Series]) -> Iterator[tuple[Series, Series, Pair]]:
+    """Pairs of methods that were run with the same settings."""
+    alike: dict[tuple[str, str], list[Series]] = {}
+    for each in series:
+        alike.setdefault((_settings(each), _objective(each)), []).append(each)
+    for pair in PAIRS:
+        for settings in dict.fromkeys(settings for settings, _ in alike):
+            # Where a method was run twice, before and after a change, nobody knows which belongs
+            # to which.
+            ones, others = (alike.get((settings, name), []) for name in pair)
+            if len(ones) == len(others) == 1:
+                yield ones[0], others[0], pair
 
 
 def _objective(series: Series) -> str:
@@ -81,8 +104,8 @@ def _settings(series: Series) -> str:
     return digest([settings, file, run.made_by])
 
 
-def _differences(one: Series, other: Series, protocol: Protocol) -> dict[str, list[float]]:
-    """By class, of the seeds that both have, on the same files."""
+def difference(one: Series, other: Series, protocol: Protocol) -> Difference | None:
+    """Of the classes and seeds that both have, on the same files; None where there are none."""
     figures = [
         {
             (record.run.normal, record.run.seed, record.run.copy): value
@@ -94,16 +117,9 @@ def _differences(one: Series, other: Series, protocol: Protocol) -> dict[str, li
     found: dict[str, list[float]] = {}
     for key in figures[0].keys() & figures[1].keys():
         found.setdefault(key[0], []).append(figures[0][key] - figures[1][key])
-    return found
-
-
-def _cell(found: dict[str, list[float]]) -> Cell:
     if not found:
-        return Cell("-")
+        return None
     classes = [mean(each) for each in found.values()]
     runs = [value for each in found.values() for value in each]
-    middle, better = mean(classes), f"{sum(each > 0 for each in runs)} of {len(runs)}"
-    if len(classes) < 2:
-        return Cell(f"{middle:+.3f}, {better}", middle)
-    low, high = interval(classes)
-    return Cell(f"{middle:+.3f} ({low:+.3f} to {high:+.3f}), {better}", middle)
+    between = interval(classes) if len(classes) > 1 else None
+    return Difference(mean(classes), between, sum(each > 0 for each in runs), len(runs))

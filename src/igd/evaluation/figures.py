@@ -71,16 +71,20 @@ OF_NO_USE = (
 
 
 def new_axes(
-    x_label: str, y_label: str, x_range: tuple[float, float], y_range: tuple[float, float]
+    x_label: str,
+    y_label: str,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    height: float = HEIGHT,
 ) -> Axes:
     """An empty plot in the pages' style, of its own figure."""
     with mpl.rc_context(STYLE):
-        axes = _canvas(HEIGHT).add_axes(
+        axes = _canvas(height).add_axes(
             (
                 LEFT / WIDTH,
-                BOTTOM / HEIGHT,
+                BOTTOM / height,
                 1 - (LEFT + RIGHT) / WIDTH,
-                1 - (TOP + BOTTOM) / HEIGHT,
+                1 - (TOP + BOTTOM) / height,
             )
         )
         axes.set_xlabel(x_label, labelpad=8)
