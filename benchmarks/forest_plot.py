@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from igd.benchmark.benchmark_data import DATA
-from igd.benchmark.differences import PAIRS, compared, difference
+from igd.benchmark.differences import compared, difference
 from igd.benchmark.paper import MEAN, published
 from igd.benchmark.run_store import records_of
 from igd.benchmark.series import series_of
 from igd.benchmark.suites import ABLATION, FULL, paper_name
-from igd.evaluation.figures import LINE, PALETTE, TEXT, new_axes, to_svg
+from igd.evaluation.figures import BOTTOM, LINE, PALETTE, TEXT, TOP, new_axes, to_svg
 from igd.evaluation.svg import standalone
 
 TERMS = {
@@ -31,7 +31,7 @@ FEATURE_SPACE = {
     "whole images": ("feature-space-whole.json", "2100 steps", " whole"),
 }
 PAPER = "paper"
-LOW, HIGH = -0.16, 0.16  # of the axis; what is beyond is told by its number
+LOW, HIGH = -0.16, 0.16  # of the axis; a mean above it is told by its number
 ROW, HEADER, NAMES = 17, 28, 0.12  # points of a row and of a title; room for names, on the axis
 LEFT, INDENT = -0.16, -0.13  # where titles and names begin, in widths of the plot
 
@@ -72,10 +72,11 @@ def picture(results: dict[str, Any]) -> str:
     """A title a term, a row a setting: the mean as a dot, the interval as a line; the paper's
     figure as a diamond.
     """
-    assert set(TERMS) <= set(PAIRS)
     rows = list(added(results))
-    height = 56 + HEADER * len(TERMS) + ROW * len(rows)
-    axes = new_axes("image AUROC added", "", (LOW - NAMES, HIGH), (0, height - 56), height)
+    assert len({row[:2] for row in rows}) == len(rows)
+    assert all(mean > LOW for *_, (mean, _) in rows)
+    plot = HEADER * len(TERMS) + ROW * len(rows)
+    axes = new_axes("image AUROC added", "", (LOW - NAMES, HIGH), (0, plot), plot + TOP + BOTTOM)
     axes.invert_yaxis()
     axes.set_xticks([-0.1, 0, 0.1])
     axes.set_yticks([])

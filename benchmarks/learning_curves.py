@@ -73,8 +73,8 @@ def encoders(results: dict[str, Any]) -> Iterable[Curve]:
         points = [(each["cpu_seconds"] / 60, _mean(each["classes"])) for each in curve]
         yield Curve(way, colour, SOLID, points)
     paper = published("cifar10", "image_auroc", "IGD", MEAN)["ssl"].value
-    ends = [point[0] for curve in longest.values() for point in ((1, 0), (_seconds(curve) / 60, 0))]
-    yield Curve("paper: 2,000 epochs", "g", DASHED, [(min(ends), paper), (max(ends), paper)])
+    last = max(map(_seconds, longest.values())) / 60
+    yield Curve("paper: 2,000 epochs", "g", DASHED, [(1, paper), (last, paper)])
 
 
 def _seconds(curve: list[dict[str, Any]]) -> float:
@@ -99,6 +99,7 @@ def picture(
     axes.xaxis.set_minor_locator(NullLocator())
     for curve in curves:
         style: dict[str, Any] = {"color": PALETTE[curve.colour], "linestyle": curve.style}
+        style |= {"marker": "o", "markersize": 4} if curve.colour != "g" else {}
         axes.plot(*zip(*curve.points, strict=True), linewidth=LINE, **style)
     legend(axes, [curve.name for curve in curves], "lower right", [each.colour for each in curves])
     return standalone(to_svg(axes, description))

@@ -152,7 +152,7 @@ def time_to_quality_table(result: dict[str, Any]) -> str:
 
 
 def variant_of(run: dict[str, Any]) -> str:
-    """Its name, and the share of the images where it is not all."""
+    """A run's variant, and the share of the images where it is not all."""
     share = run.get("share", 1.0)
     return f"{run['variant']}, {share:.0%} of the images" if share < 1 else str(run["variant"])
 

@@ -1,4 +1,4 @@
-"""docs/results/README.md from the JSON files beside it.
+"""docs/results/README.md and the pictures beside it, from the JSON files there.
 
 python benchmarks/tables.py
 """
@@ -101,11 +101,7 @@ TITLE = re.compile("^### (.+)", re.MULTILINE)
 
 def main() -> None:
     (RESULTS / "README.md").write_text(page(RESULTS), encoding="utf-8")
-    results = read(RESULTS)
-    for name, result in results.items():
-        for file, (_, picture) in figures(name, result).items():
-            (RESULTS / file).write_text(standalone(picture), encoding="utf-8")
-    for file, drawing in pictures(results).items():
+    for file, drawing in pictures(read(RESULTS)).items():
         (RESULTS / file).write_text(drawing, encoding="utf-8")
 
 
@@ -119,7 +115,7 @@ def page(folder: Path) -> str:
         (
             f"[{Path(name).stem}](#{Path(name).stem})",
             "; ".join(dict.fromkeys(TITLE.findall(text))),
-            "; ".join(dict.fromkeys(compared(results[name]))),
+            "; ".join(dict.fromkeys(told_apart_by(results[name]))),
             results[name]["date"],
         )
         for name, text in sections.items()
@@ -143,7 +139,7 @@ def section(name: str, results: dict[str, Any]) -> str:
     return f"{re.sub('^## ', '### ', tables, flags=re.MULTILINE)}\n{drawn}{commands(name, result)}"
 
 
-def compared(result: dict[str, Any]) -> Iterator[str]:
+def told_apart_by(result: dict[str, Any]) -> Iterator[str]:
     """What tells a result from others of its kind: methods, objectives, lengths of a training."""
     if result.get("kind") == KIND:
         yield from (run["run"]["method"].rpartition(":")[2] for run in result["runs"])
@@ -156,8 +152,14 @@ def compared(result: dict[str, Any]) -> Iterator[str]:
 
 
 def pictures(results: dict[str, Any]) -> dict[str, str]:
-    """What is drawn from several results together, by file name."""
-    return {**learning_curves.pictures(results), "terms.svg": forest_plot.picture(results)}
+    """Every picture that is drawn from results, by file name."""
+    charts = {
+        file: standalone(drawn)
+        for name, result in results.items()
+        for file, (_, drawn) in figures(name, result).items()
+    }
+    together = {**learning_curves.pictures(results), "terms.svg": forest_plot.picture(results)}
+    return {**charts, **together}
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def test_tables_and_curves_are_made_from_the_results() -> None:
+def test_tables_and_pictures_are_made_from_the_results() -> None:
     tables, results = script(ROOT / "benchmarks" / "tables.py"), ROOT / "docs" / "results"
     made = {"README.md": tables.page(results)}
     made |= tables.pictures(tables.read(results))

@@ -1,5 +1,6 @@
 """A checkpoint belongs to one run, and says what another differs in."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,12 @@ def test_a_part_goes_on_where_it_was_and_one_that_had_not_begun_from_its_start(
     assert told == [{"step": torch.tensor(3)}]
 
 
-def test_what_does_not_fit_is_named_with_the_way_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "take_up", [torch.nn.Linear(2, 2).load_state_dict, lambda begun: begun["losses"]]
+)
+def test_what_does_not_fit_is_named_with_the_way_out(
+    tmp_path: Path, take_up: Callable[[dict[str, torch.Tensor]], None]
+) -> None:
     path = tmp_path / "run.checkpoint"
     with pytest.raises(UserError, match=r"run\.checkpoint: .* delete it to start anew"):
-        begun(path).restore("a", torch.nn.Linear(2, 2).load_state_dict)
+        begun(path).restore("a", take_up)

@@ -13,9 +13,9 @@ from igd.benchmark.result_tables import Cell, ResultTable
 from igd.benchmark.run import Protocol, digest
 from igd.benchmark.series import Series, metric_of
 
+Pair = tuple[str, str]
 # Each with what it has beside the other: MS-SSIM and MAE for a squared error, the Gaussian anomaly
 # classifier, interpolation and critic; then the paper's rivals.
-Pair = tuple[str, str]
 PAIRS: tuple[Pair, ...] = (
     ("rec", "mse"),
     ("rec+gac", "rec"),
@@ -50,6 +50,7 @@ class Difference:
 
     @property
     def told(self) -> str:
+        """The mean, its interval, and how many of the runs are better."""
         between = "" if self.interval is None else " ({:+.3f} to {:+.3f})".format(*self.interval)
         return f"{self.mean:+.3f}{between}, {self.better} of {self.runs}"
 

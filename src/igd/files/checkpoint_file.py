@@ -69,7 +69,7 @@ class Checkpoint:
             return
         try:
             take_up(begun)
-        except RuntimeError:  # they don't fit the networks of today
+        except (KeyError, RuntimeError, ValueError):  # they don't fit the networks of today
             raise UserError(
                 f"{self.path}: was written by another version of igd; delete it to start anew"
             ) from None
