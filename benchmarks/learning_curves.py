@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from igd.benchmark.paper import MEAN, published
-from igd.evaluation.figures import LINE, PALETTE, legend, new_axes, to_svg
+from igd.evaluation.figures import BOTTOM, HEIGHT, LINE, PALETTE, TOP, legend, new_axes, to_svg
 from igd.evaluation.svg import standalone
 
 LETTER, SUM = "paper, bf16", "share 0.5"  # the recipe to the letter, and its score: l_r + l_h
@@ -90,8 +90,10 @@ def picture(
 ) -> str:
     """The curves over a logarithmic axis, as a file of its own."""
     places, values = zip(*(point for curve in curves for point in curve.points), strict=True)
-    low = min(values) - 0.02 - 0.03 * len(curves)  # the names stand below the curves
-    axes = new_axes(*labels, (min(places), max(places)), (low, min(1, max(values) + 0.02)))
+    high = min(1, max(values) + 0.02)
+    named = (14 + 16 * len(curves)) / (HEIGHT - TOP - BOTTOM)  # share of the plot, below the curves
+    low = min(values) - (high - min(values)) * named / (1 - named)
+    axes = new_axes(*labels, (min(places), max(places)), (low, high))
     axes.set_xscale("log")
     axes.set_xlim(min(places), 1.05 * max(places))
     axes.set_xticks([tick for tick in ticks if min(places) <= tick <= max(places)])
@@ -101,5 +103,5 @@ def picture(
         style: dict[str, Any] = {"color": PALETTE[curve.colour], "linestyle": curve.style}
         style |= {"marker": "o", "markersize": 4} if curve.colour != "g" else {}
         axes.plot(*zip(*curve.points, strict=True), linewidth=LINE, **style)
-    legend(axes, [curve.name for curve in curves], "lower right", [each.colour for each in curves])
+    legend(axes, [curve.name for curve in curves], "lower left", [each.colour for each in curves])
     return standalone(to_svg(axes, description))
