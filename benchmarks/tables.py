@@ -86,7 +86,8 @@ nothing more. Today each turn is an image of its own and is told from the others
 these tables run at that commit, or make other encoders.
 
 *roofline* was measured before weights learnt tap by tap on small maps.
-*from-scratch-mnist-paper*, of which one thread is told, learnt on two from step 11,361 on.
+*from-scratch-mnist-paper*, of which one thread is told, learnt on two from step 11,361 on;
+*from-scratch-fashion-mnist-paper*, of which two are told, learnt on one up to step 10,402.
 *mvtec-global-untrained* read another copy of the images that *mvtec-global* read.
 
 *training-step-amx* and contrast in 6,000 steps are of a processor with matrix units (AMX), in a
