@@ -67,7 +67,7 @@ def workplace(tmp_path: Path, category: Path, monkeypatch: pytest.MonkeyPatch) -
     for name, seed in (("good", 3), ("relit", 4)):
         write_images(tmp_path / "plates" / name, stripes(10, 96, seed, colour=True))
     write_images(tmp_path / "parts" / "new", spotted(stripes(4, seed=1)))
-    for name in ("bottle", "scans"):
+    for name in ("bottle", "labelled", "scans"):
         (tmp_path / name).symlink_to(category)
     write_data_sets(tmp_path, category)
     (own,) = (

@@ -1,3 +1,3 @@
 """The version, written here alone: pyproject.toml reads it, and asking for it imports nothing."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

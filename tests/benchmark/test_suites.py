@@ -46,6 +46,28 @@ def test_runs_of_two_variants_are_shared(digits: Path) -> None:
     assert standard < small
 
 
+@pytest.mark.parametrize(
+    ("suite", "method", "scales"),
+    [
+        ("mnist", "mse", "by position, embedding here.*--scales global\\)"),
+        ("mvtec", "dsvdd", "by position, bank, whole here.*--scales global,local\\)"),
+    ],
+)
+def test_methods_that_would_make_no_difference_are_refused_before_the_first_run(
+    digits: Path, categories: Path, suite: str, method: str, scales: str
+) -> None:
+    """Recipe fast scores by closed forms, which are the same for all objectives."""
+    path = digits if suite == "mnist" else categories
+    with pytest.raises(UserError, match=f"objective='{method}' has no effect: .* {scales}"):
+        plan(suite, path, {"recipe": "fast"}, None, ["igd", method])
+    trained = {"recipe": "fast", "scales": ["global"]}
+    assert len(plan(suite, path, trained, None, [method]))
+
+
+def test_settings_that_some_size_of_images_allows_are_left_to_the_run(categories: Path) -> None:
+    assert len(plan("mvtec", categories, {"recipe": "fast", "scales": ["embedding", "position"]}))
+
+
 def test_a_key_is_the_same_in_every_process(digits: Path) -> None:
     (run,) = plan("mnist", digits, SETTINGS, ["0"], ["ocsvm"])
     assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run

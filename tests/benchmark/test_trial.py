@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from conftest import spotted, stripes, write_images
 from numpy.testing import assert_array_equal
 from sklearn.metrics import roc_auc_score
 
@@ -267,17 +266,3 @@ def test_files_that_hold_no_method(
 def test_classical_methods_read_a_frozen_network(digits: Path, name: str, least: float) -> None:
     result = carry_out(only_run("mnist", digits, name), digits, Support())
     assert result["metrics"]["image_auroc"] >= least  # where stripes on pixels defeat them
-
-
-def test_an_objective_that_makes_no_difference_is_refused(tmp_path: Path) -> None:
-    """Recipe fast scores large images by position, which is the same for all objectives."""
-    write_images(tmp_path / "bottle" / "train" / "good", stripes(4, side=72))
-    write_images(tmp_path / "bottle" / "test" / "good", stripes(2, side=72))
-    write_images(tmp_path / "bottle" / "test" / "spot", spotted(stripes(2, side=72)))
-    (run,) = plan("mvtec", tmp_path, {"recipe": "fast"}, None, ["dsvdd"])
-    with pytest.raises(
-        UserError,
-        match=r"objective='dsvdd' has no effect: .* by position, bank, whole .* "
-        r"\(--scales global,local\)",
-    ):
-        carry_out(run, tmp_path, Support())

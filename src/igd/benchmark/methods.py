@@ -68,6 +68,11 @@ class Method(ABC):
         """The numbers that the settings' names stand for."""
         return None
 
+    @classmethod
+    def check(cls, settings: Settings, side: int) -> None:
+        """Refuse settings by which no run on images of this side could be made."""
+        return
+
     def details(self) -> Settings:
         """What became of the settings in `fit`, for the record."""
         return {}
@@ -108,15 +113,22 @@ class Trained(Method):
         made = hashlib.sha256(encoder.read_bytes()).hexdigest() if encoder.is_file() else None
         return asdict(find_recipe(settings["recipe"])), asdict(find_objective(cls.objective)), made
 
+    @classmethod
+    def check(cls, settings: Settings, side: int) -> None:
+        from igd.scales.recipes import find_recipe
+        from igd.training.parameters import Parameters
+        from igd.training.plan import choose_scales
+        from igd.training.refusals import refuse_without_effect
+
+        parameters, recipe = Parameters(**given(settings)), find_recipe(settings["recipe"])
+        scales = choose_scales(parameters, recipe, side)
+        refuse_without_effect(parameters, recipe, scales, side)
+
     def fit(self, images: Sequence[Sample]) -> None:
         from igd.detector import IGD
 
-        checkpoint = self.support.checkpoint
-        given: Settings = {
-            name: tuple(each) if isinstance(each, list) else each
-            for name, each in self.settings.items()
-        }
-        self.detector = IGD(**given, seed=self.seed, feature_cache=self.support.feature_cache).fit(
+        checkpoint, cache = self.support.checkpoint, self.support.feature_cache
+        self.detector = IGD(**given(self.settings), seed=self.seed, feature_cache=cache).fit(
             images,
             checkpoint=checkpoint,
             resume=checkpoint is not None and checkpoint.exists(),
@@ -153,6 +165,13 @@ class Trained(Method):
     def reading(self, prediction: Prediction) -> Scored:
         """What counts of a prediction; another method may read another term of it."""
         return Scored(prediction.score, prediction.map)
+
+
+def given(settings: Settings) -> Settings:
+    """Settings as the detector takes them; in JSON they have no tuples."""
+    return {
+        name: tuple(each) if isinstance(each, list) else each for name, each in settings.items()
+    }
 
 
 class InterpolatedGaussian(Trained):

@@ -102,6 +102,8 @@ def plan(
     else:
         copies = dict.fromkeys(chosen, data.fingerprint(path))
     data.check(path)
+    for name in methods or variant.methods:
+        refuse_hopeless(find_method(name), settings, data)
     runs = []
     for seed in seeds:
         for normal in chosen:
@@ -113,6 +115,21 @@ def plan(
                     about = (data.name, copies[normal], normal, name, relevant, config_hash)
                     runs.append(Run(*about, seed, protocol))
     return list({run.key: run for run in runs}.values())
+
+
+def refuse_hopeless(method: type[Method], settings: dict[str, Any], data: BenchmarkData) -> None:
+    """Before the first run, refuse what every run would be refused for."""
+    relevant = method.relevant_settings(settings)
+    asked = settings.get("image_size")
+    sides = (asked,) if asked else data.sides
+    refusals = []
+    for side in sides:
+        try:
+            method.check(relevant, side)
+        except UserError as error:
+            refusals.append(error)
+    if len(refusals) == len(sides):
+        raise refusals[-1]
 
 
 def paper_name(name: str) -> str:

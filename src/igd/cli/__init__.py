@@ -66,8 +66,8 @@ EXAMPLES = """examples:
   igd train parts/good -o parts.igd               learn from a folder of normal images
   igd predict parts.igd parts/new --out results/  score images, write anomaly maps
   igd watch parts.igd incoming/ --out results/    score what arrives in a folder
-  igd evaluate parts.igd bottle/ --report report.html
-  igd compare parts.igd parts-new.igd bottle/     two models on the same labelled images
+  igd evaluate parts.igd labelled/ --report report.html
+  igd compare parts.igd parts-new.igd labelled/   two models on the same labelled images
   igd audit parts/good                            which 'normal' images look least normal
   igd calibrate parts.igd parts/relit             another threshold, without training
   igd update parts.igd parts/relit                learn from more good images, without those before

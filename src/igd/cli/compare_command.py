@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
         "compare",
         run,
         "measure two models on the same labelled images",
-        "igd compare parts.igd parts-new.igd bottle/",
+        "igd compare parts.igd parts-new.igd labelled/",
     )
     command.add_argument("first", type=Path, help="a model file, .igd or .onnx")
     command.add_argument("second", type=Path, help="another")

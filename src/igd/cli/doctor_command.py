@@ -44,13 +44,14 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     findings = list(examine())
+    width = max(len(finding.name) for finding in findings) + 2
     for finding in findings:
         if options.json:
             print(json.dumps(finding._asdict()))
         else:
-            print(f"{'!' if finding.advice else ' '} {finding.name:<20}{finding.found}")
+            print(f"{'!' if finding.advice else ' '} {finding.name:<{width}}{finding.found}")
             if finding.advice:
-                print(f"  {'':<20}{finding.advice}")
+                print(f"  {'':<{width}}{finding.advice}")
     return FAILED if any(finding.advice and finding.needed for finding in findings) else DONE
 
 

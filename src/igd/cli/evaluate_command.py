@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
         "evaluate",
         run,
         "measure on labelled images",
-        "igd evaluate parts.igd bottle/ --report report.html",
+        "igd evaluate parts.igd labelled/ --report report.html",
     )
     command.add_argument("model", type=Path, help="a model file, .igd or .onnx")
     command.add_argument(

@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
         "--check",
         type=Path,
         metavar="FOLDER",
-        help="images to compare both on (default: held-out ones that the model keeps)",
+        help="images to compare both on (default: those that the model keeps, up to eight)",
     )
     command.add_argument(
         "--int8", action="store_true", help="convolutions in 8-bit integers: smaller, less exact"
