@@ -159,3 +159,9 @@ def test_anomalies_move_into_training_by_seed(digits: Path) -> None:
 
     assert moved(3) == moved(3)
     assert moved(3) != moved(4)
+
+
+def test_a_folder_without_the_data(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(UserError, match=r"holds neither mnist\.npz nor the files of mnist"):
+        find_data("mnist").locate(tmp_path)

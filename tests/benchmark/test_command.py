@@ -155,6 +155,7 @@ def test_mistakes_about_the_runs(
         (["--methods", "magic"], "no method is called 'magic'"),
         (["--seeds", "-3"], "seed -3 is negative"),
         (["--recipe", "none"], "no recipe is called 'none'"),
+        (["--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
         (["--jobs", "0"], "jobs is 0; at least one process must do the work"),
     ):
         assert main([*command, *words]) == 2

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from conftest import spotted, stripes, write_images
 from numpy.testing import assert_array_equal
 from sklearn.metrics import roc_auc_score
 
@@ -266,3 +267,16 @@ def test_files_that_hold_no_method(
 def test_classical_methods_read_a_frozen_network(digits: Path, name: str, least: float) -> None:
     result = carry_out(only_run("mnist", digits, name), digits, Support())
     assert result["metrics"]["image_auroc"] >= least  # where stripes on pixels defeat them
+
+
+def test_a_mask_that_can_not_be_used_costs_its_image_alone(tmp_path: Path) -> None:
+    write_images(tmp_path / "bottle" / "train" / "good", stripes(20))
+    write_images(tmp_path / "bottle" / "test" / "good", stripes(4, seed=1))
+    write_images(tmp_path / "bottle" / "test" / "spot", spotted(stripes(4, seed=2)))
+    masks = np.zeros((4, 32, 32), dtype=np.uint8)
+    masks[:3, 12:20, 20:28] = 255
+    write_images(tmp_path / "bottle" / "ground_truth" / "spot", masks)
+    result = carry_out(only_run("mvtec", tmp_path, normal=None), tmp_path, Support())
+    (reason,) = result["unusable_masks"].values()
+    assert "marks no pixel" in reason
+    assert result["metrics"]["pixel_auroc"] > 0.5

@@ -58,6 +58,10 @@ def test_the_rate_alone(model: Path, fitted: IGD) -> None:
         (["--max-false-alarms", "2"], "2 is impossible; give one between 0 and 1"),
         (["GOOD", "--max-false-alarms", "0.01"], "add good images to"),
         (["/nowhere"], "no such folder"),
+        (["GOOD", "--root", "/"], "is for the paths in a manifest"),
+        (["GOOD", "-o", "parts.onnx"], "name a model file, such as parts.igd"),
+        (["--max-false-alarms", "0.2", "--strict"], "have no effect without images"),
+        (["--max-false-alarms", "0.2", "--root", "/"], "have no effect without images"),
     ],
 )
 def test_what_can_not_be_promised_leaves_the_file_alone(
@@ -133,3 +137,27 @@ def test_train_with_calibration_images(
     assert main([*command, "--calibration-images", str(good)]) == 0
     assert f"images of {good}" in capsys.readouterr().out
     assert IGD.load(tmp_path / "new.igd").provenance_["images"] == 12
+
+
+def test_images_of_a_class_in_a_list_with_a_root(
+    model: Path, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = write_images(tmp_path / "lists", stripes(1)) / "list.csv"
+    rows = [
+        f"{path.name},{'wall' if n % 2 else 'roof'},train"
+        for n, path in enumerate(sorted(good.iterdir()))
+    ]
+    listed.write_text("\n".join(["path,label,split", *rows]))
+    command = ["calibrate", str(model), str(listed), "--root", str(good), "--quiet"]
+    assert main(command) == 2
+    assert "has the classes roof, wall; say which one is normal" in capsys.readouterr().err
+    assert main([*command, "--normal-class", "wall", "--max-false-alarms", "0.1"]) == 0
+    assert IGD.load(model).provenance_["calibration_images"] == 15
+    again = listed.with_name("again.csv")
+    again.write_text(listed.read_text())
+    new = tmp_path / "new.igd"
+    train = ["train", str(listed), "-o", str(new), "--calibration-images", str(again), "--quiet"]
+    train += ["--root", str(good), "--normal-class", "wall", "--max-false-alarms", "0.1"]
+    assert main(train) == 0
+    made = IGD.load(new).provenance_
+    assert made["calibration_images"] + made["measuring_images"] == 15

@@ -65,3 +65,24 @@ def test_normal_images_alone_have_no_ranking(fitted: IGD) -> None:
     assert compared.difference is None
     assert "all 4 test images are normal" in compared.in_words
     assert not compared.differing
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["SET", "MODEL", "MODEL"], "the model comes first"),
+        (["MODEL", "MODEL", "SET", "--seed", "1"], "has no effect without it"),
+    ],
+)
+def test_what_is_refused(
+    arguments: list[str],
+    says: str,
+    models: list[str],
+    category: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = [{"SET": str(category), "MODEL": models[0]}.get(each, each) for each in arguments]
+    assert main(["compare", *given, "--quiet"]) == 2
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1

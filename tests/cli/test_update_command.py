@@ -52,6 +52,7 @@ def test_a_folder_into_the_same_file_or_another(
         (["parts.onnx", "good"], "update the .igd file"),
         (["good", "parts.igd"], "the model comes first"),
         (["parts.igd", "nowhere"], "no such folder"),
+        (["parts.igd", "good", "-o", "new.onnx"], "name a model file, such as new.igd"),
         (["parts.igd", "good", "--max-false-alarms", "0.001"], "needs at least 999"),
         (["parts.igd", "good", "--strict"], "broken.png"),
     ],

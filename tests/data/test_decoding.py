@@ -1,9 +1,12 @@
 """Decoding: every mode becomes 8-bit RGB, and what is not an image says so."""
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import stripes, write_images
 from PIL import Image
 
 from igd.cpu import in_parallel
@@ -92,3 +95,20 @@ def test_a_folder_of_scans_says_what_to_do(tmp_path: Path) -> None:
 
 def test_parallel_results_come_in_order() -> None:
     assert list(in_parallel(lambda n: n * n, range(100))) == [n * n for n in range(100)]
+
+
+def test_a_folder_that_can_not_be_read_is_no_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_images(tmp_path, stripes(1))
+    (tmp_path / "locked").mkdir()
+    scandir = os.scandir
+
+    def locked(path: str | Path) -> object:
+        if Path(path).name == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", locked)  # root may read anything
+    with pytest.raises(UserError, match=r"locked: can't be read \(Permission denied\)"):
+        find_images(tmp_path)

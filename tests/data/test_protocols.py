@@ -3,6 +3,7 @@ trained on.
 """
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +16,10 @@ from igd.data.protocols import (
     one_class,
     repeat_for_testing,
     training_fraction,
+    warn_of_learnt_anomalies,
 )
 from igd.data.sample import Sample
-from igd.errors import UserError
+from igd.errors import DataWarning, UserError
 
 IMAGE = np.zeros((9, 9), dtype=np.uint8)
 
@@ -160,3 +162,14 @@ def test_impossible_protocols(digits: Dataset, threes: Dataset) -> None:
         contamination(threes, 0.999)
     with pytest.raises(UserError, match="say which one is normal"):
         training_fraction(digits, 0.2)
+
+
+def test_testing_on_what_was_learnt_is_said(threes: Dataset) -> None:
+    dirty = contamination(threes, 0.1, seed=1)
+    recorded = [step.to_json() for step in dirty.steps]
+    with pytest.warns(DataWarning, match="learnt from 18 of the anomalous test images"):
+        warn_of_learnt_anomalies(threes, recorded)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_learnt_anomalies(dirty, recorded)
+        warn_of_learnt_anomalies(threes, None)

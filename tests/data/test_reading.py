@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from conftest import real_data, stripes, write_images
 
-from igd.data.reading import read_dataset, read_datasets
+from igd.data.formats.folders import categories
+from igd.data.reading import read_dataset
 from igd.errors import UserError
 
 
@@ -40,7 +41,7 @@ def test_real_arrays(name: str, train: int, test: int, mode: str) -> None:
 
 
 def test_real_categories() -> None:
-    found = read_datasets(real_data("mvtec256"))
+    found = {path.name: read_dataset(path) for path in categories(real_data("mvtec256"))}
     counts = {
         name: (len(each.training_samples()), len(each.test_samples()))
         for name, each in found.items()

@@ -18,7 +18,8 @@ def test_the_suffix_says_what_a_model_runs_in(
     assert isinstance(load_predictor(model_file), IGD)
     runtime = SimpleNamespace(load=lambda path, threads: SimpleNamespace(path=path))
     monkeypatch.setitem(sys.modules, "igd.inference.runtime", SimpleNamespace(Runtime=runtime))
-    assert load_predictor(Path("parts.onnx")).path == Path("parts.onnx")
+    for name in ("parts.onnx", "PARTS.ONNX"):
+        assert load_predictor(Path(name)).path == Path(name)
 
 
 def test_serving_itself_needs_neither_pytorch_nor_scipy() -> None:

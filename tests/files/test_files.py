@@ -5,8 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from igd.data.reading import read_dataset
 from igd.errors import UserError
-from igd.files import atomic, check_writable, make_folder, write_text
+from igd.files import (
+    atomic,
+    check_model_name,
+    check_writable,
+    make_folder,
+    read_whole,
+    write_text,
+)
+from igd.files.tensors import read_tensors
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -57,3 +66,22 @@ def test_a_device_stays_one(tmp_path: Path) -> None:
     for path in (Path("/dev/null"), tmp_path / "pipe"):
         with pytest.raises(UserError, match="is a device or a pipe"):
             check_writable(path)
+
+
+def test_what_is_not_for_this_user_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        read_whole(tmp_path)
+    write_text(tmp_path / "model.igd", "whole")
+    assert read_whole(tmp_path / "model.igd") == b"whole"
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may read anything
+    for read in (read_whole, read_dataset, lambda path: read_tensors(path, "model", 1)):
+        with pytest.raises(UserError, match=r"model\.igd: can't be read \(permission denied\)"):
+            read(tmp_path / "model.igd")
+
+
+def test_a_model_file_is_not_named_like_an_exported_one() -> None:
+    with pytest.raises(UserError, match=r"such as parts\.igd"):
+        check_model_name(Path("parts.ONNX"))
+    check_model_name(Path("parts.igd"))

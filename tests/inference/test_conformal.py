@@ -1,5 +1,7 @@
 """Conformal p-values and thresholds: they agree with each other and keep their promise."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -34,8 +36,17 @@ def test_rate_that_too_few_images_can_promise() -> None:
     assert choose_rate(None, 9) == smallest_rate(9) == 0.1
     assert choose_rate(0.01, 99) == 0.01
     with pytest.raises(
-        UserError, match=r"needs at least 99 calibration images, and there are 98.* 0\.0101"
+        UserError, match=r"needs at least 99 calibration images, and there are 98.* 0\.01011"
     ):
         choose_rate(0.01, 98)
     with pytest.raises(UserError, match="between 0 and 1"):
         choose_rate(1.5, 98)
+
+
+@pytest.mark.parametrize("count", range(1, 200))
+def test_the_rate_that_is_offered_is_accepted(count: int) -> None:
+    with pytest.raises(UserError) as refused:
+        choose_rate(1e-6, count)
+    offered = re.search(r"accept a rate of (\S+)", str(refused.value))
+    assert offered
+    assert choose_rate(float(offered[1]), count) < smallest_rate(count) * 1.002

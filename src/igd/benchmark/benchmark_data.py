@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from igd.benchmark.run import Protocol
 from igd.data.dataset import Dataset
+from igd.data.formats.cifar import is_cifar
 from igd.data.formats.folders import categories, is_category
 from igd.data.formats.idx import find_idx, read_idx
 from igd.data.formats.kvasir_lag import find_medical_set
@@ -91,6 +92,11 @@ class Labelled(BenchmarkData):
             raise UserError(
                 f"{path}: no such file or folder; --data names the .npz file of {self.name}, or "
                 f"its folder"
+            )
+        if path.is_dir() and not (find_idx(path) or is_cifar(path)):
+            raise UserError(
+                f"{path}: holds neither {file.name} nor the files of {self.name} as published; "
+                f"--data names the folder that does, or the .npz file"
             )
         return path
 

@@ -14,7 +14,13 @@ from igd.benchmark.paper import MEAN, Figure, published
 from igd.benchmark.result_tables import Cell, ResultTable, bold_row
 from igd.benchmark.run import Protocol
 from igd.benchmark.run_store import Record
-from igd.benchmark.series import Series, classes_of, half_is_stale, series_of
+from igd.benchmark.series import (
+    UNTRAINED_NOTES,
+    Series,
+    classes_of,
+    half_is_stale,
+    series_of,
+)
 from igd.benchmark.suites import ABLATION, CONTAMINATED, FULL, SMALL, STANDARD, Variant, paper_name
 
 # Our names for the paper's:
@@ -23,14 +29,6 @@ PAPER_PRETRAIN = {
     "rotation": "ssl",
     "distill": "imagenet",
     "distillation": "imagenet",
-}
-FROZEN = (
-    "closed forms of frozen features: of positions a relative of PaDiM (Defard et al., 2021), of "
-    "embeddings as Rippel et al. (2021), a bank as PatchCore (Roth et al., 2022)"
-)
-UNTRAINED_NOTES = {
-    "all": f"{FROZEN}; nothing is trained with the paper's objective",
-    "some": f"the paper's auto-encoders together with {FROZEN}",
 }
 TITLES = {
     "image_auroc": "image AUROC",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from statistics import mean
 
 from igd.benchmark.result_tables import Cell, ResultTable, bold_row
-from igd.benchmark.series import Series, Spread, warnings_of
+from igd.benchmark.series import UNTRAINED_NOTES, Series, Spread, warnings_of
 from igd.benchmark.suites import FULL
 
 METRICS = {  # beside each other in the table of a method
@@ -113,8 +113,8 @@ def _method_table(data: str, series: Series) -> ResultTable | None:
             "says over how many."
         )
     notes += [f"Warnings of training: {each}." for each in series.warnings([FULL])]
-    if series.untrained == "all":
-        notes.append("A relative of PaDiM (Defard et al., 2021); nothing of the paper is trained.")
+    if series.untrained:
+        notes.append(f"{series.label}: {UNTRAINED_NOTES[series.untrained]}.")
     return ResultTable(f"{data}: {series.label}", header, rows, notes)
 
 

@@ -17,6 +17,14 @@ from igd.benchmark.suites import METHODS
 
 # Scales that train nothing with the paper's objective, `pixel` being one of older runs.
 UNTRAINED = ("position", "bank", "whole", "embedding", "pixel")
+FROZEN = (
+    "closed forms of frozen features: of positions a relative of PaDiM (Defard et al., 2021), of "
+    "embeddings as Rippel et al. (2021), a bank as PatchCore (Roth et al., 2022)"
+)
+UNTRAINED_NOTES = {
+    "all": f"{FROZEN}; nothing is trained with the paper's objective",
+    "some": f"the paper's auto-encoders together with {FROZEN}",
+}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from igd.benchmark.benchmark_data import find_data
 from igd.benchmark.methods import Method, Support
 from igd.benchmark.run import Run, made_by
 from igd.benchmark.suites import config_hash_of, find_method
-from igd.data.sample import Sample
+from igd.data.sample import Sample, UnusableMask
 from igd.errors import TrainingWarning, UserError
 from igd.evaluation.metrics import PixelMetrics, image_metrics
 from igd.inference.conformal import smallest_rate, threshold
@@ -54,7 +54,7 @@ def carry_out(run: Run, path: Path, support: Support) -> dict[str, Any]:
         warnings.simplefilter("always")
         method.fit(blind(train))
         trained = time.perf_counter()
-        scores, located = predict(method, test)
+        scores, located, unusable = predict(method, test)
     scored = time.perf_counter()
     return {
         "metrics": {**measure(method, test, scores), **located},
@@ -63,6 +63,7 @@ def carry_out(run: Run, path: Path, support: Support) -> dict[str, Any]:
             "normal": sum(not sample.label for sample in test),
             "anomalous": sum(sample.label for sample in test),
         },
+        **({"unusable_masks": unusable} if unusable else {}),
         "protocols": [step.to_json() for step in dataset.steps],
         "method": method.details(),
         "seconds": {"training": round(trained - started, 2), "scoring": round(scored - trained, 2)},
@@ -88,21 +89,27 @@ def blind(samples: Sequence[Sample]) -> list[Sample]:
     return [Sample(str(number), sample.image) for number, sample in enumerate(samples)]
 
 
-def predict(method: Method, test: Sequence[Sample]) -> tuple[NDArray[np.float64], dict[str, float]]:
-    """Scores of the test images, and metrics of the maps; a mask is opened when its image has been
-    scored.
+def predict(
+    method: Method, test: Sequence[Sample]
+) -> tuple[NDArray[np.float64], dict[str, float], dict[str, str]]:
+    """Scores of the test images, metrics of the maps, and the masks that these leave out, with the
+    reason; a mask is opened when its image has been scored.
     """
     pixels, has_masks = PixelMetrics(), any(sample.mask is not None for sample in test)
-    scores = []
+    scores, unusable = [], {}
     for sample, predicted in zip(test, method.score(blind(test)), strict=True):
         scores.append(predicted.score)
         if has_masks and predicted.map is not None:
             height, width = predicted.map.shape
-            mask = sample.read_mask((width, height))
+            try:
+                mask = sample.read_mask((width, height))
+            except UnusableMask as error:
+                unusable[sample.identifier] = str(error)
+                continue
             if mask is not None:
                 pixels.add(predicted.map, mask)
     located = {name: value for name, value in pixels.results().items() if value is not None}
-    return np.array(scores, dtype=np.float64), located
+    return np.array(scores, dtype=np.float64), located, unusable
 
 
 def measure(

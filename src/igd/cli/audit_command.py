@@ -7,15 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import (
-    DONE,
-    add_command,
-    add_data_flags,
-    add_group_flags,
-    progress_of,
-    training_set,
-    warnings_as_lines,
-)
+from igd.cli.common import DONE, add_command, progress_of, warnings_as_lines
+from igd.cli.data_flags import add_data_flags, add_group_flags, training_set
 from igd.cli.train_command import add_training_flags, parameters_of
 from igd.text import visible
 

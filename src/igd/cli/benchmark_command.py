@@ -15,6 +15,7 @@ from igd.cli.common import DONE, FAILED, add_command, interruptible
 from igd.cli.engine_flags import RAY, add_engine_flags, check_engine, ray_cluster
 from igd.cli.grid_bar import GridBar, failure_line, run_line
 from igd.errors import UserError
+from igd.text import visible
 from igd.training.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
     from igd.benchmark.suites import find_suite, plan
 
     check_engine(options)
+    if options.engine == RAY and options.jobs != 1:
+        raise UserError("--jobs is for this machine; with --engine ray, --workers says how many")
     data, _ = find_suite(options.suite)
     usual = Path(os.environ.get("IGD_DATA", "~/.cache/igd-data")).expanduser()
     path = data.locate(options.data or usual)
@@ -167,7 +170,7 @@ def _list(options: argparse.Namespace, runs: list[Run], store: RunStore | None) 
         if options.json:
             print(json.dumps({"key": each.key, "done": done, **each.to_json()}))
         else:
-            print(f"{'done' if done else 'to do':<6} {each.key}  {each.described}")
+            print(f"{'done' if done else 'to do':<6} {each.key}  {visible(each.described)}")
     if not options.json:
         print(f"{len(runs)} runs, {sum(each.key in finished for each in runs)} done")
 
@@ -238,7 +241,8 @@ def show(options: argparse.Namespace) -> int:
         write_text(options.output, text)
         written[options.output] = f"{len(records) - len(failed)} runs"
     else:
-        print(text.rstrip("\n"))
+        lines = text.rstrip("\n").splitlines()
+        print(text if options.json else "\n".join(map(visible, lines)))
     if options.figures:
         folder = make_folder(options.figures)
         for name, (caption, picture) in charts.items():

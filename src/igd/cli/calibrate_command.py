@@ -7,15 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import (
-    DONE,
-    add_command,
-    add_renewal_flags,
-    groups_asked,
-    progress_of,
-    refuse_export,
-    warnings_as_lines,
-)
+from igd.cli.common import DONE, add_command, progress_of, refuse_export, warnings_as_lines
+from igd.cli.data_flags import add_renewal_flags, good_images, groups_asked
 from igd.errors import UserError
 from igd.text import visible
 
@@ -46,13 +39,17 @@ def run(options: argparse.Namespace) -> int:
             "nothing to calibrate with; give a folder of good images, or another rate "
             "(--max-false-alarms)"
         )
-    if options.images is None and any(groups_asked(options).values()):
-        raise UserError("groups have no effect without images to calibrate with; give both")
-    from igd.data.reading import read_dataset
+    about_images = (*groups_asked(options).values(), options.root, options.normal_class)
+    if options.images is None and (options.strict or any(about_images)):
+        raise UserError(
+            "groups, --root, --normal-class and --strict have no effect without images to "
+            "calibrate with; give some, or leave these out"
+        )
     from igd.detector import IGD
-    from igd.files import check_writable, locked
+    from igd.files import check_model_name, check_writable, locked
 
     target = options.output or options.model
+    check_model_name(target)
     check_writable(target)
     with locked(target, "writing"):
         detector = IGD.load(options.model)
@@ -63,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
             detector.strict = options.strict
             with warnings_as_lines():
                 detector.calibrate(
-                    read_dataset(options.images, **groups_asked(options)),
+                    good_images(options, options.images),
                     max_false_alarms=options.max_false_alarms,
                     progress=progress_of(options),
                 )

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from igd.errors import DataWarning, ModelWarning, TrainingWarning, UserError
+from igd.files import EXPORTED
 from igd.progress import LineProgress, LogProgress, Progress, TerminalProgress
 from igd.text import visible
 
 if TYPE_CHECKING:
-    from igd.data.dataset import Dataset
     from igd.inference.predictor import Predictor
 
 NEAR = 0.75  # likeness of two flags from which one may have been meant for the other
@@ -84,45 +84,6 @@ def add_command(
     return command
 
 
-def add_data_flags(command: argparse.ArgumentParser) -> None:
-    """How a data set is read, and under which protocol it is used."""
-    command.add_argument(
-        "--root",
-        type=Path,
-        help="folder that a manifest's paths start from (default: the manifest's own)",
-    )
-    command.add_argument(
-        "--normal-class",
-        help="of several classes, the one that is normal; the others are anomalous",
-    )
-    command.add_argument(
-        "--contamination",
-        type=float,
-        help="share of the test anomalies moved to the training images",
-    )
-
-
-def add_group_flags(command: argparse.ArgumentParser) -> None:
-    """Which images belong together."""
-    command.add_argument(
-        "--group",
-        metavar="COLUMN",
-        help="a manifest's column whose value images of one patient or part share; they stay "
-        "together, and the promise is about new ones (docs/decisions.md)",
-    )
-    command.add_argument(
-        "--group-by",
-        metavar="PATTERN",
-        help="the same from file names: a regular expression that finds the patient or part, such "
-        r"as 'patient(\d+)'",
-    )
-
-
-def groups_asked(options: argparse.Namespace) -> dict[str, str | None]:
-    """What the flags of `add_group_flags` say, for `read_dataset`."""
-    return {name: getattr(options, name, None) for name in ("group", "group_by")}
-
-
 def add_rate_flag(command: argparse.ArgumentParser) -> None:
     """The same model, another threshold."""
     command.add_argument(
@@ -141,64 +102,11 @@ def use_rate(options: argparse.Namespace, predictor: Predictor) -> None:
 
 def refuse_export(model: Path, doing: str) -> None:
     """What was exported stays as it is."""
-    if model.suffix.lower() == ".onnx":
+    if model.suffix.lower() == EXPORTED:
         raise UserError(
             f"{model}: an exported model stays as it is; {doing} the .igd file that it was made "
             f"from, and export that"
         )
-
-
-def add_renewal_flags(command: argparse.ArgumentParser) -> None:
-    """Of commands that write a model of a model, from good images."""
-    add_rate_flag(command)
-    add_group_flags(command)
-    command.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        help="the model file to write (default: the same; its history tells what was before)",
-    )
-    command.add_argument(
-        "--strict", action="store_true", help="refuse unreadable images instead of leaving them out"
-    )
-
-
-def training_set(options: argparse.Namespace, fraction: float = 1) -> Dataset:
-    """The data set that the flags name, under the protocols that they ask for."""
-    from igd.data.protocols import apply_protocols
-    from igd.data.reading import read_dataset
-    from igd.training.parameters import check_seed
-
-    check_seed(options.seed)
-    with warnings_as_lines():
-        dataset = read_dataset(options.images, root=options.root, **groups_asked(options))
-    return apply_protocols(
-        dataset,
-        normal_class=options.normal_class,
-        fraction=fraction,
-        contaminated=options.contamination or 0,
-        seed=options.seed,
-    )
-
-
-def labelled_set(options: argparse.Namespace, recorded: Any) -> Dataset:
-    """The data set under the protocols given here or, where none is, under those that a model was
-    trained with.
-    """
-    from igd.data.protocols import apply_protocols, repeat_for_testing
-    from igd.data.reading import read_dataset
-    from igd.training.parameters import check_seed
-
-    check_seed(options.seed)
-    dataset = read_dataset(options.images, root=options.root, **groups_asked(options))
-    if options.normal_class is None and options.contamination is None:
-        return repeat_for_testing(dataset, recorded)
-    return apply_protocols(
-        dataset,
-        normal_class=options.normal_class,
-        contaminated=options.contamination or 0,
-        seed=options.seed,
-    )
 
 
 def progress_of(options: argparse.Namespace) -> Progress:

@@ -7,15 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import (
-    DONE,
-    add_command,
-    add_data_flags,
-    add_group_flags,
-    labelled_set,
-    progress_of,
-    warnings_as_lines,
-)
+from igd.cli.common import DONE, add_command, progress_of, warnings_as_lines
+from igd.cli.data_flags import add_data_flags, add_group_flags, labelled_set
+from igd.cli.image_arguments import check_order
 from igd.errors import UserError
 from igd.text import visible
 
@@ -53,12 +47,12 @@ def run(options: argparse.Namespace) -> int:
     from igd.deploy.loading import load_predictor
     from igd.evaluation.compare_models import compare_models
 
+    for model in (options.first, options.second):
+        check_order(model, [options.images], "compare")
     with warnings_as_lines():
         one, other = load_predictor(options.first), load_predictor(options.second)
-    sets = [
-        labelled_set(options, _provenance(each).get("protocols")).test_samples()
-        for each in (one, other)
-    ]
+        found = [labelled_set(options, _provenance(each).get("protocols")) for each in (one, other)]
+    sets = [each.test_samples() for each in found]
     first, second = ([sample.identifier for sample in each] for each in sets)
     if first != second:
         raise UserError(

@@ -9,16 +9,15 @@ from typing import Any
 from igd.cli.common import (
     DONE,
     add_command,
-    add_data_flags,
-    add_group_flags,
     add_rate_flag,
-    labelled_set,
     print_metrics,
     progress_of,
     use_rate,
     warnings_as_lines,
 )
+from igd.cli.data_flags import add_data_flags, add_group_flags, labelled_set
 from igd.cli.image_arguments import check_order
+from igd.text import visible
 
 
 def add(commands: Any) -> None:
@@ -74,5 +73,5 @@ def run(options: argparse.Namespace) -> int:
         )
     print_metrics(options, {**evaluation.metrics, **detector.identity_})
     if options.report and not options.json:
-        print(f"report: {options.report}")
+        print(f"report: {visible(options.report)}")
     return DONE

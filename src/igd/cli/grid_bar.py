@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from igd.progress import LogProgress
+from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.benchmark.grid import GridStatus
@@ -44,7 +45,7 @@ class GridBar:
         seconds = status.seconds_left
         left = "" if seconds is None else f"about {self.bar.format_interval(seconds)} left; "
         self.bar.total, self.bar.n = status.total, status.done
-        self.bar.set_postfix_str(left + "; ".join(status.at_work), refresh=False)
+        self.bar.set_postfix_str(left + visible("; ".join(status.at_work)), refresh=False)
         self.bar.update(0)
         if self.logged and not self.quiet and time.monotonic() - self.told > LogProgress.EVERY:
             self.told = time.monotonic()
@@ -58,7 +59,8 @@ class GridBar:
 
 
 def failure_line(record: Record) -> str:
-    return f"igd: failed: {record.run.described}: {(record.error or '').splitlines()[0]}"
+    reason = (record.error or "").splitlines()[0]
+    return f"igd: failed: {visible(record.run.described)}: {visible(reason)}"
 
 
 def run_line(record: Record) -> dict[str, Any]:

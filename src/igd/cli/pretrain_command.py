@@ -11,15 +11,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from igd.cli.common import (
-    DONE,
-    add_command,
-    add_data_flags,
-    checkpoint_beside,
-    interruptible,
-    progress_of,
-    training_set,
-)
+from igd.cli.common import DONE, add_command, checkpoint_beside, interruptible, progress_of
+from igd.cli.data_flags import add_data_flags, training_set
 from igd.errors import UserError
 from igd.training.parameters import PRECISIONS
 

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 from igd.cli.common import (
     DONE,
     add_command,
-    add_data_flags,
-    add_group_flags,
     checkpoint_beside,
-    groups_asked,
     interruptible,
     progress_of,
-    training_set,
     warnings_as_lines,
 )
+from igd.cli.data_flags import add_data_flags, add_group_flags, good_images, training_set
 from igd.cli.engine_flags import LOCAL, add_engine_flags, check_engine
 from igd.cli.image_arguments import MODELS
 from igd.errors import UserError
@@ -89,7 +86,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.files import check_writable
+    from igd.files import check_model_name, check_writable
 
     if options.images.suffix.lower() in MODELS:
         raise UserError(
@@ -104,6 +101,7 @@ def run(options: argparse.Namespace) -> int:
         return run_each(options, parameters)
     if options.engine != LOCAL or options.address or options.workers:
         raise UserError("--engine ray is for --each; --devices divides one training")
+    check_model_name(options.output)
     check_writable(options.output)
     from igd.training.distributed import is_launched, launch, make_fabric
 
@@ -117,7 +115,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, parameters: dict[str, Any], fabric: Fabric | None) -> int:
     """Train, alone or as one of several processes, of which the first writes and prints."""
-    from igd.data.reading import read_dataset
     from igd.detector import IGD
     from igd.files import locked
 
@@ -127,8 +124,8 @@ def _train(options: argparse.Namespace, parameters: dict[str, Any], fabric: Fabr
         checkpoint = checkpoint_beside(options)
         dataset = training_set(options, options.fraction)
         with warnings_as_lines():
-            separate = options.calibration_images and read_dataset(
-                options.calibration_images, **groups_asked(options)
+            separate = options.calibration_images and good_images(
+                options, options.calibration_images, is_second=True
             )
         with interruptible() as stop, warnings_as_lines(first):
             detector.fit(

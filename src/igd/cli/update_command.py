@@ -7,15 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from igd.cli.common import (
-    DONE,
-    add_command,
-    add_renewal_flags,
-    groups_asked,
-    progress_of,
-    refuse_export,
-    warnings_as_lines,
-)
+from igd.cli.common import DONE, add_command, progress_of, refuse_export, warnings_as_lines
+from igd.cli.data_flags import add_renewal_flags, good_images
 from igd.cli.image_arguments import check_order
 from igd.text import visible
 
@@ -38,17 +31,17 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     refuse_export(options.model, "update")
     check_order(options.model, [options.images], "update")
-    from igd.data.reading import read_dataset
     from igd.detector import IGD
-    from igd.files import check_writable, locked
+    from igd.files import check_model_name, check_writable, locked
 
     target = options.output or options.model
+    check_model_name(target)
     check_writable(target)
     with locked(target, "writing"), warnings_as_lines():
         detector = IGD.load(options.model)
         detector.strict = options.strict
         detector.update(
-            read_dataset(options.images, **groups_asked(options)),
+            good_images(options, options.images),
             max_false_alarms=options.max_false_alarms,
             progress=progress_of(options),
         )

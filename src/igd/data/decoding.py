@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,13 +70,11 @@ def find_files(folder: Path, more: tuple[str, ...] = ()) -> list[Path]:
         raise UserError(f"{folder}: no such folder")
     if folder.is_file():
         return [folder]
-    suffixes = (*SUFFIXES, *more)
-    found = sorted(
-        path for path in folder.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
-    )
+    suffixes, there = (*SUFFIXES, *more), sorted(files_below(folder))
+    found = [path for path in there if path.suffix.lower() in suffixes and path.is_file()]
     if not found:
         others = Counter(
-            path.suffix.lower() for path in folder.rglob("*") if path.suffix.lower() in NOT_PICTURES
+            path.suffix.lower() for path in there if path.suffix.lower() in NOT_PICTURES
         )
         way_out = "is this the folder with the pictures?"
         if others:
@@ -85,6 +85,18 @@ def find_files(folder: Path, more: tuple[str, ...] = ()) -> list[Path]:
             )
         raise UserError(f"{folder}: no images found (looked for {' '.join(suffixes)}); {way_out}")
     return found
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """What is in a folder and the folders in it, but for these; one that can't be read is no empty
+    one.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise UserError(f"{error.filename}: can't be read ({error.strerror})") from None
+
+    for place, _, names in os.walk(folder, onerror=refuse):
+        yield from (Path(place, name) for name in names)
 
 
 def read_image(path: str | Path) -> Image.Image:

@@ -7,12 +7,13 @@ and on the data set alone, and a larger share holds the smaller ones: the 20 % a
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 from igd.data.dataset import Dataset, Step
 from igd.data.sample import Sample
-from igd.errors import UserError
+from igd.errors import DataWarning, UserError
 
 ONE_CLASS, FRACTION, CONTAMINATION = "one-class", "fraction", "contamination"
 
@@ -112,6 +113,20 @@ def repeat_for_testing(dataset: Dataset, recorded: Any) -> Dataset:
         elif step.protocol == CONTAMINATION:
             dataset = _without(dataset, set(step.moved))
     return dataset
+
+
+def warn_of_learnt_anomalies(dataset: Dataset, recorded: Any) -> None:
+    """Say that anomalies which a model learnt from are among those it is tested on."""
+    moved = {name for step in _steps(recorded) for name in step.moved}
+    tested = moved & {dataset.name_of(sample) for sample in dataset.test}
+    if tested:
+        warnings.warn(
+            f"{dataset.described}: the model learnt from {len(tested)} of the anomalous test "
+            f"images ({min(tested)} for one), by --contamination; without protocols of your own, "
+            f"they are left out",
+            DataWarning,
+            stacklevel=2,
+        )
 
 
 def _without(dataset: Dataset, moved: set[str]) -> Dataset:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from igd.data.dataset import Dataset
 from igd.data.formats.cifar import is_cifar, read_cifar
-from igd.data.formats.folders import categories, read_folder
+from igd.data.formats.folders import read_folder
 from igd.data.formats.idx import find_idx, read_idx_folder
 from igd.data.formats.kvasir_lag import find_medical_set, read_medical_set
 from igd.data.formats.manifest import MANIFESTS, read_manifest
 from igd.data.formats.npz import read_npz
 from igd.data.groups import group_by_pattern, warn_of_shared_groups
 from igd.errors import UserError
+from igd.files import check_readable
 
 
 def read_dataset(
@@ -41,6 +42,7 @@ def read_dataset(
 def _read(path: Path, root: str | Path | None, group: str | None) -> Dataset:
     if not path.exists():
         raise UserError(f"{path}: no such folder or file")
+    check_readable(path)
     if path.is_file() and path.suffix.lower() in MANIFESTS:
         return read_manifest(path, Path(root) if root else None, group)
     if root:
@@ -66,13 +68,3 @@ def _read(path: Path, root: str | Path | None, group: str | None) -> Dataset:
         return read_cifar(path)
     published = find_medical_set(path)
     return read_medical_set(path, published) if published else read_folder(path)
-
-
-def read_datasets(path: str | Path, *, root: str | Path | None = None) -> dict[str, Dataset]:
-    """Every data set at a path, by name: the categories of a folder of them, or the one that is
-    there.
-    """
-    found = [read_dataset(each) for each in categories(Path(path))] or [
-        read_dataset(path, root=root)
-    ]
-    return {dataset.name: dataset for dataset in found}

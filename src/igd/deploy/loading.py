@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from igd.errors import UserError
+from igd.files import EXPORTED
 from igd.inference.predictor import Predictor
 
 
@@ -22,7 +23,7 @@ def load_predictor(path: Path, at_once: int = 1) -> Predictor:
 
 
 def _load(path: Path, threads: int | None) -> Predictor:
-    if path.suffix == ".onnx":
+    if path.suffix.lower() == EXPORTED:
         from igd.inference.runtime import Runtime
 
         return Runtime.load(path, threads)

@@ -14,7 +14,7 @@ from scipy.stats import betabinom
 
 from igd.evaluation.confidence import Groups, Interval, mistake_interval
 from igd.evaluation.metrics import Floats, best_f1, f1
-from igd.inference.conformal import Calibration, smallest_rate, threshold
+from igd.inference.conformal import Calibration, rate_to_ask, smallest_rate, threshold
 
 PROMISED = (0.01, 0.02, 0.05, 0.1, 0.2)  # rates of false alarms to choose from
 SHOWN_UP_TO = 0.3  # promised rate, in the curve
@@ -209,7 +209,7 @@ def _far_from_best(labels: Labels, scores: Floats, calibration: Calibration) -> 
             f". A promised rate of {percent(better.promised)} instead of "
             f"{percent(here.promised)} would miss {better.misses} instead of {here.misses} and "
             f"raise {better.false_alarms} false alarms instead of {here.false_alarms} "
-            f"(--max-false-alarms {better.promised:.3g})"
+            f"(--max-false-alarms {rate_to_ask(better.promised)})"
         )
     elif too_high:
         told += ", and no rate up to 30 % helps; try other scales or a larger --image-size"

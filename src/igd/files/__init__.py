@@ -16,6 +16,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+EXPORTED = ".onnx"
+
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
@@ -94,6 +96,32 @@ def check_writable(path: Path) -> None:
             f"{path}: can't write there ({error.strerror}); choose another place"
         ) from None
     _remove_abandoned(path)
+
+
+def check_model_name(path: Path) -> None:
+    """Refuse a name under which a model file would be taken for an exported one."""
+    if path.suffix.lower() == EXPORTED:
+        raise UserError(
+            f"{path}: {EXPORTED} is for models that igd export writes; name a model file, such as "
+            f"{path.with_suffix('.igd')}"
+        )
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a file or a folder that is there and whose contents are not for this user."""
+    if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+        raise UserError(f"{path}: can't be read (permission denied); give yourself the right to")
+
+
+def read_whole(path: Path) -> bytes:
+    """All of a file, read at once: what happens to it later changes nothing."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    check_readable(path)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror}); copy it again") from None
 
 
 def make_folder(path: Path) -> Path:

@@ -16,7 +16,7 @@ from safetensors.torch import load, save_file
 from torch import Tensor
 
 from igd.errors import UserError
-from igd.files import atomic
+from igd.files import atomic, read_whole
 
 HEADER = "igd"  # key of the JSON header among the safetensors metadata
 CHECKSUM = "sha256"  # key of the checksum in that header
@@ -39,13 +39,10 @@ def read_tensors(
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Header and tensors of a file that says it is of this kind and not newer than this version.
 
-    All of it is read into memory first: whatever happens to the file afterwards changes nothing
-    here. The checksum must agree; only a file of a format older than `checked_since` may have none.
+    The checksum must agree; only a file of a format older than `checked_since` may have none.
     """
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
+    contents = read_whole(path)
     try:
-        contents = path.read_bytes()
         metadata = _metadata(contents)
         header = json.loads(metadata[HEADER])
         recorded = header.pop(CHECKSUM, None)
@@ -65,7 +62,6 @@ def read_tensors(
         raise
     except (
         SafetensorError,
-        OSError,
         KeyError,
         TypeError,
         ValueError,

@@ -37,6 +37,16 @@ def smallest_rate(count: int) -> float:
     return 1 / (count + 1)
 
 
+def rate_to_ask(rate: float) -> str:
+    """A rate as somebody may type it: rounded up, as the rate below it may be refused.
+
+    >>> rate_to_ask(1 / 30), rate_to_ask(0.05), rate_to_ask(1 / 3)
+    ('0.03334', '0.05', '0.3334')
+    """
+    unit = 10.0 ** (math.floor(math.log10(rate)) - 3)
+    return f"{math.ceil(rate / unit - 1e-9) * unit:.4g}"
+
+
 def choose_rate(
     asked: float | None,
     count: int,
@@ -57,7 +67,7 @@ def choose_rate(
         raise UserError(
             f"a false-alarm rate of {asked:g} needs at least {math.ceil(1 / asked) - 1} "
             f"calibration {unit}, and there are "
-            f"{count}; {remedy}, or accept a rate of {smallest_rate(count):.3g} "
+            f"{count}; {remedy}, or accept a rate of {rate_to_ask(smallest_rate(count))} "
             f"(--max-false-alarms)"
         )
     return asked

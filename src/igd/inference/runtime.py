@@ -19,6 +19,7 @@ from igd import cpu
 from igd.data.geometry import LARGEST_SIDE, Geometry
 from igd.data.tiles import Tiling
 from igd.errors import DamagedModel, ModelWarning, UserError
+from igd.files import read_whole
 from igd.inference.checksum import has_its_checksum
 from igd.inference.conformal import Calibration
 from igd.inference.header import check_values, read_as
@@ -72,10 +73,7 @@ class Runtime(Predictor):
     @classmethod
     def load(cls, path: str | Path, threads: int | None = None) -> Runtime:
         """Read an exported model; nothing but its graph is run, and no other file is opened."""
-        path = Path(path)
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-        return cls(path.read_bytes(), str(path), threads)
+        return cls(read_whole(Path(path)), str(path), threads)
 
     def _read(self, header: dict[str, Any]) -> None:
         if header["format"] > FORMAT:

@@ -9,7 +9,8 @@ from conftest import stripes, write_images
 from PIL import Image
 
 from igd.data.dataset import Dataset
-from igd.data.reading import read_dataset, read_datasets
+from igd.data.formats.folders import categories
+from igd.data.reading import read_dataset
 from igd.data.sample import UnusableMask
 from igd.errors import UserError
 
@@ -133,10 +134,8 @@ def test_several_categories(tmp_path: Path) -> None:
         make_category(tmp_path / name)
     with pytest.raises(UserError, match=r"holds several data sets; choose one: bottle, capsule$"):
         read_dataset(tmp_path)
-    found = read_datasets(tmp_path)
-    assert list(found) == ["bottle", "capsule"]
-    assert found["bottle"].samples == read_dataset(tmp_path / "bottle").samples
-    assert list(read_datasets(tmp_path / "bottle")) == ["bottle"]
+    assert categories(tmp_path) == [tmp_path / "bottle", tmp_path / "capsule"]
+    assert categories(tmp_path / "bottle") == []
 
 
 def test_masks_that_are_missing_or_wrong(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_root_of_ones_own(folder: Path) -> None:
             r"images/000\.png is in it 2 times",
         ),
         ([ROWS[0], {**ROWS[1], "label": "3"}], "the label 3 is unknown beside good"),
-        ([ROWS[0], {**ROWS[1], "label": ""}], "an image has no label"),
+        ([ROWS[0], {**ROWS[1], "label": ""}], "line 3: the image has no label"),
         (
             [{**ROWS[0], "split": "holdout"}],
             r"list\.csv, line 2: the split is 'holdout'; .*train, val or test",
@@ -210,3 +210,15 @@ def test_a_column_that_is_not_there_or_empty(folder: Path) -> None:
         read_manifest(write_csv(folder), group="case")
     with pytest.raises(UserError, match="line 3: patient is empty"):
         read_manifest(write_csv(folder, with_patients("anna", "", "ben")), group="patient")
+
+
+@pytest.mark.parametrize("empty", [None, "", "missing"])
+def test_an_image_without_a_label_is_not_taken_for_a_normal_one(
+    folder: Path, empty: str | None
+) -> None:
+    rows: list[dict[str, object]] = [dict(row) for row in ROWS]
+    rows[2]["label"] = empty
+    if empty == "missing":
+        del rows[2]["label"]
+    with pytest.raises(UserError, match=r"list\.jsonl, line 3: the image has no label; write good"):
+        read_manifest(write_jsonl(folder, rows))

@@ -53,7 +53,8 @@ def read_manifest(path: Path, root: Path | None = None, group: str | None = None
             f"{path}: lists no images; write one a line under the columns {', '.join(COLUMNS)}"
         )
     folder = (root or path.parent).resolve()
-    kinds = [row.get("label", NORMAL) for _, row in rows]
+    labelled = any("label" in row for _, row in rows)
+    kinds = [_kind(row, place) if labelled else NORMAL for place, row in rows]
     labels, classes = read_labels(kinds, str(path))
     _mention_unknown(path, rows, read)
     used = _used_splits([_split(row, place) for place, row in rows], path)
@@ -68,6 +69,15 @@ def read_manifest(path: Path, root: Path | None = None, group: str | None = None
         samples.append(Sample(name, image, kind, label, mask, split, shared))
     grouped_by = "" if group is None else f"column {_column(group)}"
     return Dataset(path.stem, samples, str(path), classes, grouped_by=grouped_by)
+
+
+def _kind(row: dict[str, str], place: str) -> str:
+    """A row's label; where others have one, an image without is not taken for a normal one."""
+    if not row.get("label"):
+        raise UserError(
+            f"{place}: the image has no label; write good, or the name of its defect or class"
+        )
+    return row["label"]
 
 
 def _group(row: dict[str, str], group: str, place: str) -> str:
