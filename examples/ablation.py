@@ -3,7 +3,7 @@
 python examples/ablation.py           # bricks that come with igd
 python examples/ablation.py bottle    # a data set in MVTec's layout
 
-`igd benchmark run mnist:ablation --pretrain scratch` does it in full, and can be stopped and taken up again.
+`igd benchmark run mnist:ablation --pretrain scratch` does it in full, and can be resumed.
 """
 
 import sys

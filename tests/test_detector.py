@@ -20,6 +20,7 @@ from igd.method.objective import Objective
 from igd.pretraining import contrastive
 from igd.pretraining.contrastive import Contrast
 from igd.scales.recipes import find_recipe
+from igd.training import crossfit
 from igd.training.extract import Extraction
 
 
@@ -238,7 +239,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         ({"learning_rate": float("nan")}, "positive number"),
         ({"image_size": 0}, "between 1 and"),
         ({"image_size": 8192}, "between 1 and"),
-        ({"seed": -1}, "must not be negative"),
+        ({"seed": -1}, "seed is -1; it must lie between 0 and"),
         ({"device": "abacus", "scales": ("global",)}, "can't be used here"),
         ({"max_false_alarms": 0.001}, "needs at least 999 calibration images"),
     ],
@@ -357,6 +358,62 @@ def test_extraction_is_resumed_too(
 def test_parameters_without_effect_are_refused(given: dict[str, object], named: str) -> None:
     with pytest.raises(UserError, match=named):
         IGD(image_size=192, **given).fit(stripes(6, side=96, colour=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"seed": 3_000_000_000}, "seed is 3000000000; it must lie between 0 and 2147483648"),
+        ({"seed": 1.5}, r"seed is 1\.5; it must be a whole number"),
+        ({"steps": "many"}, "steps is 'many'; it must be a whole number"),
+        ({"max_false_alarms": "0.1"}, "max_false_alarms is '0.1'; it must be a number"),
+        ({"combination": "Calibrated"}, "combination is 'Calibrated'; there are calibrated, sum"),
+        ({"precision": "16-mixed"}, "there are 32-true, bf16-mixed"),
+        ({"fit_to": "stretch"}, "fit_to is 'stretch'; there are resize, crop, letterbox"),
+        (
+            {"combination": "sum"},
+            "for the paper's scores, and position, embedding measure",
+        ),
+        ({"image_size": 1}, "images of 1x1 pixels are too small for the scale position"),
+    ],
+)
+def test_parameters_that_can_not_be_are_refused(given: dict[str, object], named: str) -> None:
+    """Rather than stored in a model file that then can't be read."""
+    with pytest.raises(UserError, match=named):
+        IGD(**given).fit(stripes(6))
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    detector = IGD(seed=np.int64(3), image_size=np.int32(32), max_false_alarms=np.float32(0.25))
+    detector.fit(stripes(6)).save(tmp_path / "model.igd")
+    assert IGD.load(tmp_path / "model.igd").get_params()["seed"] == 3
+    assert detector.set_params(seed=7).identity_["seed"] == 3  # what made it, not what would
+
+
+@pytest.mark.filterwarnings("ignore:global model")
+def test_a_map_beside_a_score_counts_for_nothing() -> None:
+    """Up to 64 pixels, `position` has a map and no part of the score."""
+    images = stripes(12)
+    both = IGD(scales=("global", "position"), steps=2, width=4).fit(images)
+    assert 0 <= both.predict(images[0]).score <= 1
+
+
+def test_copies_of_one_image() -> None:
+    image, other = stripes(2)
+    with pytest.raises(UserError, match="all 12 images are the same to the pixel"):
+        IGD().fit(np.stack([image] * 12))
+    assert IGD().fit(np.stack([image] * 11 + [other])).predict(other).score >= 0
+
+
+def test_cross_fitting_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    folds: list[int] = []
+    taught = crossfit.distances_of
+    monkeypatch.setattr(
+        crossfit, "distances_of", lambda *given: (folds.append(1), taught(*given))[1]
+    )
+    with pytest.raises(Interrupted):
+        IGD().fit(stripes(12), stop=lambda: len(folds) == 2)
+    assert len(folds) == 2
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ class IGD(Predictor, Parameters, BaseEstimator):
             "objective": self.fitted_.parameters["objective"] if self.fitted_.trained else "none",
             "scales": [scale.settings.name for scale in self.fitted_.scales],
             "backbone": self.provenance_["backbone"],
-            "seed": self.seed,
+            "seed": self.fitted_.parameters["seed"],
             "made_by": self.provenance_["made_by"],
         }
 

@@ -80,6 +80,18 @@ def test_a_changed_row_is_computed_again(tmp_path: Path) -> None:
     assert look.seen == 4
 
 
+@pytest.mark.parametrize("told", ["[[112, 8", "7", "[7]", "[]"])
+def test_a_damaged_description_costs_a_pass_not_a_training(tmp_path: Path, told: str) -> None:
+    memory, look = FeatureCache(tmp_path, "a"), Looks()
+    memory(images(3), look)
+    database = sqlite3.connect(memory.path)
+    with database:
+        database.execute("update about set shapes = ?", (told,))
+    database.close()
+    assert torch.equal(memory(images(3), look)[0], Looks()(images(3))[0])
+    assert look.seen == 6
+
+
 def test_the_file_of_something_else_is_not_taken(tmp_path: Path) -> None:
     """As after a collision of the short names, or a copied file."""
     one, other = FeatureCache(tmp_path, "a"), FeatureCache(tmp_path, "b")

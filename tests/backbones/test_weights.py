@@ -160,6 +160,21 @@ def test_files_that_are_cut_off_empty_or_text_are_refused(
             read_parameters(path)
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+def test_a_changed_byte_of_a_pth_is_a_damaged_file_or_another_value(tmp_path: Path) -> None:
+    path = tmp_path / "small.pth"
+    torch.save({"weight": torch.zeros(2)}, path, _use_new_zipfile_serialization=False)
+    whole, refused = path.read_bytes(), 0
+    for place in range(min(300, len(whole))):
+        for value in (0, 46, 255):
+            path.write_bytes(whole[:place] + bytes([value]) + whole[place + 1 :])
+            try:
+                read_parameters(path)
+            except UserError:
+                refused += 1
+    assert refused > 300
+
+
 @pytest.mark.parametrize("contents", [[torch.zeros(1)], {"epoch": 3}, torch.zeros(3)])
 def test_files_of_something_else_are_refused(tmp_path: Path, contents: object) -> None:
     torch.save(contents, tmp_path / "other.pth")

@@ -144,3 +144,11 @@ def test_another_model_in_its_place_changes_nothing(fitted: IGD, saved: Path) ->
         opened.write(bytes(saved.stat().st_size))
         opened.truncate(100)
     assert loaded.predict(image).score == pytest.approx(fitted.predict(image).score, abs=1e-6)
+
+
+def test_numbers_of_a_kind_that_igd_never_writes(saved: Path) -> None:
+    header, tensors = read_tensors(saved, KIND, FORMAT)
+    name = next(iter(tensors))
+    write_tensors(saved, header, {**tensors, name: torch.zeros(4, dtype=torch.float8_e4m3fn)})
+    with pytest.raises(UserError, match="damaged"):
+        IGD.load(saved)

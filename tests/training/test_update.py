@@ -14,6 +14,7 @@ from conftest import Heard, edit, spotted, stripes
 
 from igd import IGD
 from igd.errors import UserError
+from igd.scales.embedding import EmbeddingScale
 from igd.scales.fusion import Fusion, RobustScaler
 from igd.scales.position_moments import PositionMoments
 
@@ -193,3 +194,24 @@ def test_a_score_and_its_deviation() -> None:
     deviation = torch.linspace(-30, 30, 101, dtype=torch.float64)
     for fusion in (Fusion([RobustScaler(0, 1)], threshold=4.0), Fusion()):
         torch.testing.assert_close(fusion.unbounded(fusion.bounded(deviation)), deviation)
+
+
+def test_a_model_of_small_images_learns_each_of_them_once() -> None:
+    """Its Gaussian was shared by the former model, the new one and all folds."""
+    former, new = stripes(40), (stripes(30, seed=1) * 0.6).astype(np.uint8)
+    learnt = IGD(max_false_alarms=0.1).fit(former)
+    before = learnt.predict(former[0]).score
+    both = IGD().fit(np.concatenate([former, new]))
+    updated = copy.deepcopy(learnt).update(new)
+    gaussians = [
+        next(scale.gaussian for scale in each.fitted_.scales if isinstance(scale, EmbeddingScale))
+        for each in (learnt, updated, both)
+    ]
+    assert torch.dist(gaussians[1].mean, gaussians[2].mean) < 1e-5
+    assert torch.dist(gaussians[0].mean, gaussians[2].mean) > 1e-2
+    state = learnt.fitted_
+    learnt.update(new)
+    learnt.fitted_ = state
+    assert learnt.predict(former[0]).score == before
+    assert alarms(updated, stripes(60, seed=2)) <= 0.2
+    assert alarms(updated, (stripes(60, seed=3) * 0.6).astype(np.uint8)) <= 0.2

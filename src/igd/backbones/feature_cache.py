@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +41,7 @@ class FeatureCache:
     it was.
 
     A row is there whole or not at all, whenever a process ends, and several processes may share the
-    file. What does not bear its own checksum is computed again; a file that is no memory at all is
+    file. What does not bear its own checksum is computed again; a file that is no cache at all is
     made anew.
     """
 
@@ -77,8 +78,8 @@ class FeatureCache:
                 about = database.execute("select key, shapes from about").fetchone()
                 if about is None:
                     return {}, []
-                if about[0] == self.key:
-                    shapes = [tuple(shape) for shape in json.loads(about[1])]
+                shapes = _shapes(about[1])
+                if about[0] == self.key and shapes:
                     return dict(_intact(database, names, 4 * sum(map(math.prod, shapes)))), shapes
         except sqlite3.Error as error:
             if isinstance(
@@ -87,7 +88,7 @@ class FeatureCache:
                 raise UserError(
                     f"{self.path}: features can't be read ({error}); try again, or another folder"
                 ) from None
-        self.path.unlink()  # not a memory, or of something else
+        self.path.unlink()  # damaged, or of something else
         return {}, []
 
     def _keep(self, made: dict[bytes, Row], shapes: list[tuple[int, ...]]) -> None:
@@ -105,6 +106,14 @@ class FeatureCache:
                 f"{self.path}: features can't be kept ({error}); free some space, or do without a "
                 f"feature cache"
             ) from None
+
+
+def _shapes(told: str) -> list[tuple[int, ...]]:
+    """Of the features of an image; none where a damaged file tells of none."""
+    try:
+        return [tuple(operator.index(side) for side in shape) for shape in json.loads(told)]
+    except (ValueError, TypeError):
+        return []
 
 
 def digest(image: Tensor) -> bytes:

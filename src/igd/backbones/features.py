@@ -88,29 +88,25 @@ class FrozenBackbone:
         self.graph = FrozenGraph(self.view)
         self.cache: FeatureCache | None = None
 
-    def __call__(self, pixels: Tensor, cache: bool = True) -> Features:
-        """Features of images (b, channels, h, w); those of images that nobody will show again need
-        not be cached.
-        """
-        outputs = (
-            self.cache(pixels, self._outputs) if self.cache and cache else self._outputs(pixels)
-        )
+    def __call__(self, pixels: Tensor) -> Features:
+        """Features of images (b, channels, h, w), from the cache where there is one."""
+        outputs = self.cache(pixels, self._outputs) if self.cache else self._outputs(pixels)
         return self._features(outputs, colour=pixels.shape[1] == 3)
 
     def traced(self, pixels: Tensor) -> Features:
         """The same in PyTorch and in one piece: what export traces."""
-        outputs = self._seen(self.view, prepared(pixels, self.backbone.kind, self.shape))
+        outputs = self._forward(self.view, prepared(pixels, self.backbone.kind, self.shape))
         return self._features(outputs, colour=pixels.shape[1] == 3)
 
     def _outputs(self, pixels: Tensor) -> list[Tensor]:
         batch = max(1, PIXELS_AT_ONCE // math.prod(self.shape))
         batches = [
-            self._seen(self.graph, prepared(part, self.backbone.kind, self.shape))
+            self._forward(self.graph, prepared(part, self.backbone.kind, self.shape))
             for part in pixels.split(batch)
         ]
         return [torch.cat(part) for part in zip(*batches, strict=True)]
 
-    def _seen(self, network: Callable[[Tensor], list[Tensor]], image: Tensor) -> list[Tensor]:
+    def _forward(self, network: Callable[[Tensor], list[Tensor]], image: Tensor) -> list[Tensor]:
         """The maps asked for, the quarters of those that the vector is made of, and its last part,
         in all turns where it knows them.
         """

@@ -9,6 +9,7 @@ import http.client
 import importlib.util
 import os
 import pickle
+import struct
 import urllib.request
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -204,7 +205,11 @@ def read_parameters(path: Path) -> dict[str, Tensor]:
         OSError,
         EOFError,
         ValueError,
-        KeyError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        AssertionError,  # the last two are of PyTorch's reader, for damaged files
+        struct.error,
     ):
         raise UserError(
             f"{path}: not a file of weights (.safetensors, or .pth of tensors alone), or damaged"

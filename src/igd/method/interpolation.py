@@ -20,7 +20,7 @@ def draw_zeta(count: int, generator: torch.Generator) -> Tensor:
 
 def interpolate_latents(latent: Tensor, alpha: Tensor, neighbour: Tensor | None = None) -> Tensor:
     """alpha z_1 + (1 - alpha) z_2, before eq. 10: alpha is the share of z_1, and z_2 its neighbour
-    in the batch, never itself.
+    in the batch.
     """
     weight = _per_sample(alpha, latent)
     neighbour = latent.roll(1, dims=0) if neighbour is None else neighbour

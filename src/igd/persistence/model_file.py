@@ -93,9 +93,9 @@ def write_model(path: Path, fitted: FittedState) -> None:
 def read_model(path: Path) -> FittedState:
     """Read a model, or say in one line why this file is not one."""
     header, tensors = read_tensors(path, KIND, FORMAT, checked_since=WORDS_SINCE)
-    if not all(value.isfinite().all() for value in tensors.values() if value.is_floating_point()):
-        raise UserError(f"{path}: damaged: it holds values that are not numbers")
     try:
+        if not all(each.isfinite().all() for each in tensors.values() if each.is_floating_point()):
+            raise UserError(f"{path}: damaged: it holds values that are not numbers")
         fitted = _fitted(*upgraded(header, tensors), path)
         _check_example(fitted)
     except UserError:

@@ -7,6 +7,7 @@ images are turned, how well it tells that counts too. It has no map.
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import torch
@@ -37,6 +38,7 @@ class EmbeddingScale(FeatureScale):
 
     def extend(self, features: Features, count: int, rng: torch.Generator) -> None:  # noqa: ARG002
         """The direction of turns stays: the encoder that tells them has not learnt more."""
+        self.gaussian = copy.copy(self.gaussian)  # which copies of this scale share
         self.gaussian.extend(_vector(features).float(), count)
 
     def distances(self, features: Features) -> list[Tensor]:

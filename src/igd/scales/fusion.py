@@ -85,7 +85,11 @@ class Fusion:
             return self.soft_maximum(parts)
         each = iter(parts if self.scalers is None else _scaled(self.scalers, parts))
         return image_score(
-            [scale_score([next(each) for _ in output.parts], output.weights) for output in outputs]
+            [
+                scale_score([next(each) for _ in output.parts], output.weights)
+                for output in outputs
+                if output.parts  # some scales make a map alone
+            ]
         )
 
     def soft_maximum(self, parts: Sequence[Tensor]) -> Tensor:

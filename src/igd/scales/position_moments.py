@@ -15,6 +15,7 @@ from torch import Tensor
 
 Cell = tuple[int, int]  # rows and columns of positions in a cell
 CELL: Cell = (2, 2)
+LEAST_ADDED = 1e-12  # far below what any two photographs differ by
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,9 @@ class PositionMoments:
         the whole image's.
 
         To its diagonal `ridge` is added, in units of the mean variance of a feature, and `least`,
-        as it is. With `inside`, the numbers of cells, the others have the mean covariance of these:
-        what they would say of the whole image is about nothing.
+        as it is; together no less than gives copies of one image a spread. With `inside`, the
+        numbers of cells, the others have the mean covariance of these: what they would say of the
+        whole image is about nothing.
         """
         high, wide = self.cell
         rows, columns = self.mean.shape[1] // high, self.mean.shape[2] // wide
@@ -128,7 +130,7 @@ class PositionMoments:
             .reshape(covariance.shape)
         )
         everywhere = covariance.mean(dim=0, keepdim=True)
-        added = ridge * everywhere.diagonal(dim1=1, dim2=2).mean() + least
+        added = (ridge * everywhere.diagonal(dim1=1, dim2=2).mean() + least).clamp(min=LEAST_ADDED)
         # In place: these are the largest matrices of a training.
         mixed = covariance.mul_(1 - neighbour_shrinkage).add_(around.mul_(neighbour_shrinkage))
         mixed.mul_(1 - global_shrinkage).add_(global_shrinkage * everywhere)

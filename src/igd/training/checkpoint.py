@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from igd.data.store import Pixels
-from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner
+from igd.files.checkpoint_file import Checkpoint, learner_tensors, restore_learner, stopped
 from igd.method.gaussian import GaussianDescriptor
 from igd.method.training_state import TrainingState
 from igd.progress import Progress
+from igd.training.distributed import any_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -33,6 +34,11 @@ class Controls(NamedTuple):
     stop: Callable[[], bool]
     saved: Checkpoint | None
     fabric: Fabric | None = None  # None: this process alone, where a device is needed at all
+
+    def end_if_stopped(self) -> None:
+        """End where nothing has to be kept first: what was learnt before is in the checkpoint."""
+        if any_of(self.fabric, self.stop()):
+            raise stopped(self.saved)
 
 
 def fingerprint(settings: dict[str, Any], pixels: Pixels) -> str:

@@ -69,9 +69,11 @@ def cross_fit(
     groups: Tensor | None = None,
     teach: Teach | None = None,
     on_first: Watch | None = None,
+    between_folds: Callable[[], None] = lambda: None,
 ) -> Distances:
     """Distances of every image to what scales learnt from the images of the other folds. Images of
-    one group, by its number, are in one fold. `on_first` is told of the first fold.
+    one group, by its number, are in one fold. `on_first` is told of the first fold, and
+    `between_folds` may stop.
     """
     count = features.images
     groups = torch.arange(count) if groups is None else groups
@@ -79,6 +81,7 @@ def cross_fit(
     teach = teach or leaving_out(fresh(), features)
     measured: list[Distances] = []
     for held_out in progress.track(folds, count, "cross-fitting", len):
+        between_folds()
         scales = fresh()
         teach(scales, features, held_out, seed)
         measured.append(distances_of(scales, features[held_out]))

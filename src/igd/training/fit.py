@@ -37,7 +37,7 @@ from igd.training.fitted import FittedState, examples_of
 from igd.training.learner import Learner, fresh_scales
 from igd.training.make_backbone import make_backbone
 from igd.training.material import gather, provenance
-from igd.training.parameters import OWN, PLACES, PRETRAININGS, Parameters
+from igd.training.parameters import OWN, PLACES, PRETRAININGS, Parameters, checked
 from igd.training.plan import Plan, make_plan
 from igd.training.train_autoencoders import train_autoencoders
 from igd.version import __version__
@@ -55,6 +55,7 @@ def fit(
     apart (`separate`) calibrate, and all others are learnt from.
     """
     started, progress = time.time(), controls.progress
+    parameters = checked(parameters)
     plan = make_plan(parameters, source, progress)
     material = gather(parameters, plan, source, separate, progress)
     training = material.training

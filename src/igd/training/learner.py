@@ -152,6 +152,7 @@ class Learner:
             progress,
             material.groups,
             on_first=on_first,
+            between_folds=self.controls.end_if_stopped,
         )
         chosen = [[part[material.split.calibration] for part in parts] for parts in distances]
         outputs = partial(outputs_of, self.model.on_features, size=self.plan.geometry.shape)

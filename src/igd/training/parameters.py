@@ -7,11 +7,13 @@ what they name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import operator
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from igd.errors import UserError
+from igd.inference.header import LARGEST
 
 if TYPE_CHECKING:
     from igd.data.geometry import Fit
@@ -160,6 +162,33 @@ class Parameters:
         }
 
 
+def checked(given: Parameters) -> Parameters:
+    """The same parameters, each of its kind: NumPy's numbers as Python's, and nothing that its flag
+    would refuse.
+    """
+    return Parameters(
+        **{each.name: _checked(each, getattr(given, each.name)) for each in fields(Parameters)}
+    )
+
+
+def _checked(parameter: Field[Any], value: Any) -> Any:
+    if value is None and parameter.default is None:
+        return None
+    name, kind = parameter.name, parameter.metadata.get("type")
+    choices = parameter.metadata.get("choices")
+    if choices and value not in choices:
+        raise UserError(f"{name} is {value!r}; there are {', '.join(choices)}")
+    try:
+        if kind is int:
+            return operator.index(value)
+        if kind is float:
+            return float(operator.pos(value))  # which text has not
+    except TypeError:
+        number = "a whole number" if kind is int else "a number"
+        raise UserError(f"{name} is {value!r}; it must be {number}") from None
+    return bool(value) if isinstance(parameter.default, bool) else value
+
+
 OWN = "custom"  # the name of an objective that was given as a value and has none
 
 # Parameters that say where something is, not what is computed.
@@ -167,5 +196,5 @@ PLACES = ("feature_cache", "weights")
 
 
 def check_seed(seed: int) -> None:
-    if seed < 0:
-        raise UserError(f"seed is {seed}; it must not be negative")
+    if not 0 <= seed <= LARGEST:
+        raise UserError(f"seed is {seed}; it must lie between 0 and {LARGEST}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from igd.backbones.features import SMALL_LIMIT
 from igd.cpu import require_bfloat16
-from igd.data.geometry import FITS, LARGEST_SIDE, Geometry
+from igd.data.geometry import LARGEST_SIDE, Geometry
 from igd.data.sources import Source
 from igd.data.tiles import MOST_OVERLAP, OVERLAP, Tiling, check_tile_fits
 from igd.errors import UserError
@@ -35,7 +35,12 @@ from igd.scales.scale_settings import (
 )
 from igd.training.backbone_origin import Origin, choose_origin
 from igd.training.parameters import Parameters, check_seed
-from igd.training.refusals import refuse_with_tiles, refuse_without_effect
+from igd.training.refusals import (
+    refuse_smoothing_beyond,
+    refuse_unbounded_sum,
+    refuse_with_tiles,
+    refuse_without_effect,
+)
 from igd.training.roi_and_alignment import aimed, first_readable, usual_size
 
 # Images, at most, by scales on features: more teach little and take memory. Small ones take less of
@@ -91,10 +96,6 @@ class Plan:
 def make_plan(parameters: Parameters, source: Source, progress: Progress | None = None) -> Plan:
     """The recipe for images of this size, with what the user set in place of the recipe's."""
     check_seed(parameters.seed)
-    if parameters.fit_to is not None and parameters.fit_to not in FITS:
-        raise UserError(
-            f"images can't be fitted by {parameters.fit_to!r}; there are {', '.join(FITS)}"
-        )
     if len(source) < FEWEST:
         raise UserError(
             f"{source.described}: {len(source)} image(s) are too few; training needs at least 3, "
@@ -111,11 +112,13 @@ def make_plan(parameters: Parameters, source: Source, progress: Progress | None 
     calibrated = combination == "calibrated"
     if tiling:
         refuse_with_tiles(parameters, settings, calibrated)
+    refuse_unbounded_sum(settings, calibrated)
     geometry = aimed(Geometry(side, parameters.fit_to or "resize"), parameters, source, progress)
     trained = any(isinstance(each, AutoEncoderSettings) for each in settings)
     if not (trained or tiling or side <= SMALL_LIMIT or geometry.fit == "crop"):
         differ = parameters.fit_to is not None
         geometry = geometry.in_proportion(geometry.frame or usual_size(source, differ))
+    refuse_smoothing_beyond(settings, geometry.shape)
     origin = choose_origin(parameters, recipe, side)
     if origin and origin.turned:
         settings = [

@@ -49,6 +49,7 @@ def read_training_images(
             f"needed"
         )
     _check_contrast(images, source)
+    _check_variety(images, source)
     _say_scaled(images, plan.geometry, progress)
     return images
 
@@ -99,4 +100,16 @@ def _check_contrast(images: ImageSet, source: Source) -> None:
         raise UserError(
             f"{source.described}: {flat} of {len(images)} images are of one grey or colour all "
             f"over, so there is nothing to learn; is the lens covered, or the exposure wrong?"
+        )
+
+
+def _check_variety(images: ImageSet, source: Source) -> None:
+    """Refuse copies of one image: they don't say how normal images differ."""
+    if isinstance(images, TileSet):
+        return
+    first, *others = torch.arange(len(images)).split(1)
+    if all(torch.equal(images.pixels[each], images.pixels[first]) for each in others):
+        raise UserError(
+            f"{source.described}: all {len(images)} images are the same to the pixel, so nothing "
+            f"says how normal ones differ; give images of several parts"
         )

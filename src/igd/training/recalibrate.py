@@ -73,11 +73,10 @@ def recalibrate(
     split = split_unlearnt(
         groups_of_images(source, images), settings, fitted.fusion.scalers is not None
     )
+    promised = fitted.calibration.false_alarm_rate if asked is None else asked
     if fitted.tiling:
-        split = bounded(split, asked)
-    rate = promised_rate(
-        fitted.calibration.false_alarm_rate if asked is None else asked, split, source
-    )
+        split = bounded(split, promised)
+    rate = promised_rate(promised, split, source)
     renew = _renewed_by_tiles if fitted.tiling else _renewed
     fusion, calibration, before = renew(fitted, images, split, rate, progress)
     check_scores(calibration.scores)

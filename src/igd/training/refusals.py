@@ -72,6 +72,26 @@ def refuse_with_tiles(
     )
 
 
+def refuse_unbounded_sum(settings: list[ScaleSettings], calibrated: bool) -> None:
+    """The paper's sum is one of scores in [0, 1]; distances of closed forms have no bound."""
+    closed = [each.name for each in settings if not isinstance(each, AutoEncoderSettings)]
+    if closed and not calibrated:
+        raise UserError(
+            f"the plain sum is for the paper's scores, and {', '.join(closed)} measure distances; "
+            f"use --combination calibrated, or scales that are trained (--scales global)"
+        )
+
+
+def refuse_smoothing_beyond(settings: list[ScaleSettings], shape: tuple[int, int]) -> None:
+    """A map that is smoothed by more than its size says nothing of where."""
+    for each in settings:
+        if each.smoothing >= min(shape):
+            raise UserError(
+                f"images of {shape[0]}x{shape[1]} pixels are too small for the scale {each.name}, "
+                f"whose map is smoothed by {each.smoothing:g}; read them larger (--image-size)"
+            )
+
+
 def _refuse(changed: dict[str, Any], reason: str) -> None:
     if changed:
         named = ", ".join(f"{name}={value!r}" for name, value in changed.items())
