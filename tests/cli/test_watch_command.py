@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+import signal
 import threading
 import time
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 import pytest
 from clips import write_clip
 from conftest import spotted, stripes, write_images
+from PIL import Image
 
 from igd import IGD
 from igd.cli import main, watch_command
 from igd.cli.watch_command import arrivals
+from igd.data.formats import video
 from igd.evaluation.results import Results
 
 
@@ -103,6 +106,30 @@ def test_a_camera_is_watched_at_a_rate_and_drift_is_said(
     assert "another model or other flags (max false alarms: 0.2, now 0.05)" in (
         capsys.readouterr().err
     )
+
+
+def test_a_silent_camera_is_said_once_and_can_be_left(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    frame = Image.fromarray(stripes(1)[0])
+
+    def silent(address: str):
+        for _ in range(3):
+            yield from (frame, None, None, None)
+        signal.raise_signal(signal.SIGTERM)
+        yield None
+        raise AssertionError("asked for more after the signal")
+
+    monkeypatch.setattr(video, "camera_frames", silent)
+    monkeypatch.setattr(video, "SILENCE", 0)
+    command = ["watch", str(model), "--camera", "rtsp://camera", "--out", str(tmp_path / "out")]
+    assert main([*command, "--every", "0.001"]) == 0
+    told = capsys.readouterr().err
+    assert told.count("camera rtsp://camera: no frame for 0 s; igd waits until one comes") == 3
+    assert "3 images" in told
 
 
 def test_drift_adds_up_over_calls(

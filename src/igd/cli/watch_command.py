@@ -5,8 +5,11 @@ sees.
 from __future__ import annotations
 
 import argparse
+import math
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +25,7 @@ from igd.cli.common import (
 from igd.cli.image_arguments import check_order
 from igd.cli.verdict_lines import Verdicts, made_from
 from igd.errors import UserError
+from igd.text import visible
 
 if TYPE_CHECKING:
     from igd.evaluation.results import Results
@@ -123,16 +127,29 @@ def score_files(paths: list[Path], folder: Path, verdicts: Verdicts) -> None:
 
 def score_camera(options: argparse.Namespace, verdicts: Verdicts, stop: Any) -> None:
     """Score a frame now and then; its name is the time at which it was taken."""
-    from igd.data.formats.video import camera_frames
+    from igd.data.formats.video import SILENCE, camera_frames
 
-    predictor = verdicts.predictor
-    for frame in camera_frames(options.camera):
-        taken = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
-        name = f"camera-{taken}"
-        (predicted,) = predictor.predictions([frame], keep_images=True)
-        _add(verdicts, name, name, predicted)
-        if options.once or _stopped_within(options.every, stop):
-            return
+    predictor, due = verdicts.predictor, time.monotonic() + SILENCE
+    with closing(camera_frames(options.camera)) as frames:
+        for frame in frames:
+            if stop():
+                return
+            if frame is None:
+                if time.monotonic() > due:
+                    print(
+                        f"igd: camera {visible(options.camera)}: no frame for {SILENCE:g} s; igd "
+                        f"waits until one comes (Ctrl-C ends it)",
+                        file=sys.stderr,
+                    )
+                    due = math.inf  # said once
+                continue
+            taken = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
+            name = f"camera-{taken}"
+            (predicted,) = predictor.predictions([frame], keep_images=True)
+            _add(verdicts, name, name, predicted)
+            if options.once or _stopped_within(options.every, stop):
+                return
+            due = time.monotonic() + SILENCE
 
 
 def _add(verdicts: Verdicts, path: str, name: str, predicted: Prediction | UserError) -> None:

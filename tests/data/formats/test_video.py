@@ -1,5 +1,8 @@
 """Clips: frames by number, in any order, by their names; cameras; and what is wrong with a file."""
 
+import argparse
+import socket
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +13,7 @@ import pytest
 from clips import write_clip
 
 from igd.data.decoding import UnreadableImage, claimed_pixels, find_frames, find_images, read_image
+from igd.data.formats import video
 from igd.data.formats.video import Clip, Latest, camera_frames
 from igd.data.sources import as_source
 from igd.errors import UserError
@@ -110,7 +114,100 @@ def test_who_is_slower_than_a_camera_passes_over_frames() -> None:
     assert next(frames) == "first"
     taken.set()
     assert more.wait(10)
-    assert list(frames) == ["latest"]
+    assert [frame for frame in frames if frame] == ["latest"]
+
+
+SILENT = """
+import sys
+from contextlib import closing
+from igd.data.formats.video import camera_frames
+
+with closing(camera_frames(sys.argv[1])) as frames:
+    assert next(frames) is None
+"""
+
+
+@pytest.fixture
+def nobody() -> str:
+    """The address of a stream that nobody sends."""
+    pytest.importorskip("av", reason="cameras need the extra 'video'")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"udp://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_who_waits_for_a_silent_camera_can_leave(nobody: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", SILENT, nobody], check=False, timeout=60)
+    assert ran.returncode == 0
+
+
+def test_a_camera_that_shows_nothing(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(video, "SILENCE", 0.3)
+    with pytest.raises(UserError, match=r"can't be opened \(no picture within 0.3 s\)"):
+        list(camera_frames(nobody))
+
+
+def test_a_camera_that_fell_silent_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    av = pytest.importorskip("av", reason="cameras need the extra 'video'")
+    silent = av.error.ExitError(1, "silent")
+    tries = iter([["a", silent], silent, ConnectionRefusedError(), ["b"]])
+    opened = []
+
+    class Container:
+        streams = argparse.Namespace(video=[argparse.Namespace()])
+
+        def __init__(self, shown: list) -> None:
+            self.shown = shown
+
+        def __enter__(self) -> "Container":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            opened.append("closed")
+
+        def decode(self, _: object):
+            for each in self.shown:
+                if isinstance(each, Exception):
+                    raise each
+                yield each
+
+    def opening(*_: object, timeout: float, **__: object) -> Container:
+        opened.append("tried")
+        found = next(tries)
+        if isinstance(found, Exception):
+            raise found
+        return Container(found)
+
+    monkeypatch.setattr(av, "open", opening)
+    monkeypatch.setattr(video.time, "sleep", lambda _: None)
+    assert list(video._live("rtsp://camera")) == ["a", None, None, None, "b"]
+    assert opened == ["tried", "closed", "tried", "tried", "tried", "closed"]
+
+
+def test_the_thread_of_a_camera_closes_what_it_reads_and_ends() -> None:
+    closed_by = []
+
+    def coming():
+        try:
+            while True:
+                yield "frame"
+        finally:
+            closed_by.append(threading.current_thread())
+
+    latest = Latest(coming())
+    assert next(iter(latest)) == "frame"
+    latest.close()
+    assert closed_by == [latest._thread]
+    assert not latest._thread.is_alive()
+
+
+def test_what_goes_wrong_with_a_camera_is_raised_where_its_frames_are_asked_for() -> None:
+    def coming():
+        yield "frame"
+        raise UserError("no pictures in it")
+
+    with pytest.raises(UserError, match="no pictures"):
+        list(Latest(coming()))
 
 
 def test_without_the_extra_the_way_to_it_is_said(

@@ -7,7 +7,9 @@ guesses would follow playlists to other files and machines.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from igd.errors import UserError
 
 CONTAINERS = {".avi": "avi", ".mkv": "matroska", ".webm": "matroska"}  # the others are MP4
 OPENED = 4  # clips, kept open at once
+SILENCE = 10.0  # seconds without a frame, after which a camera is opened anew
+MOMENT = 0.1  # seconds that who asks for a camera's frame waits at most
+LEAVING = 1.0  # seconds for a camera's thread to end
 GREY = ("gray", "gray10le", "gray12le", "gray16le")
 
 
@@ -98,44 +103,70 @@ class Clip:
                 ) from None
 
 
-def camera_frames(address: str) -> Iterator[Image.Image]:
-    """Frames as a camera has them, until it ends: one of this machine by its number, or a stream by
-    its address (rtsp://...), of which those that come meanwhile are passed over; or a clip in place
-    of a camera, of which none is.
+def camera_frames(address: str) -> Generator[Image.Image | None, None, None]:
+    """Frames as a camera has them, until it ends, and None now and then while none comes: a camera
+    of this machine by its number, or a stream by its address (rtsp://...), of which those that come
+    meanwhile are passed over; or a clip in place of a camera, of which none is.
     """
     if not address.isdecimal() and Path(address).is_file():
         with _opened(Path(address)) as container:
             yield from map(_image, container.decode(_stream(container, address)))
         return
+    with closing(Latest(_live(address))) as frames:
+        yield from (frame and _image(frame) for frame in frames)
+
+
+def _live(address: str) -> Generator[Any, None, None]:
+    """What a camera shows. One that has been there and fell silent is opened anew until it is back,
+    with None before each try.
+    """
     place, kind = (f"/dev/video{address}", "v4l2") if address.isdecimal() else (address, None)
-    try:
-        container = _av().open(place, format=kind)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"camera {address}: can't be opened ({_reason(error)}); give the number of one of this "
-            f"machine, such as 0 for /dev/video0 (Linux), or a stream's address, such as rtsp://..."
-        ) from None
-    with container:
-        yield from map(_image, Latest(container.decode(_stream(container, address))))
+    av, known = _av(), False
+    while True:
+        try:
+            with av.open(place, format=kind, timeout=SILENCE) as container:
+                known = True
+                yield from container.decode(_stream(container, address))
+                return
+        except UserError:
+            raise
+        except (OSError, ValueError, av.error.FFmpegError) as error:
+            if not known:
+                silent = isinstance(error, av.error.ExitError)
+                reason = f"no picture within {SILENCE:g} s" if silent else _reason(error)
+                raise UserError(
+                    f"camera {address}: can't be opened ({reason}); give the number of one of this "
+                    f"machine, such as 0 for /dev/video0 (Linux), or a stream's address, such as "
+                    f"rtsp://..."
+                ) from None
+        yield None
+        time.sleep(1)
 
 
 class Latest:
-    """Of items that come by themselves, the one that is there when it is asked for: who is slower
-    than a camera passes over frames and does not fall behind.
+    """Of items that come by themselves, the one that is there when it is asked for, or None after a
+    moment without one: who is slower than a camera passes over frames and does not fall behind.
     """
 
-    def __init__(self, coming: Iterator[Any]) -> None:
-        self._changed, self._latest, self._ended = threading.Condition(), None, False
-        threading.Thread(target=self._follow, args=(coming,), daemon=True).start()
+    def __init__(self, coming: Generator[Any, None, None]) -> None:
+        self._changed, self._latest = threading.Condition(), None
+        self._failure: Exception | None = None
+        self._ended = self._closed = False
+        self._thread = threading.Thread(target=self._follow, args=(coming,), daemon=True)
+        self._thread.start()
 
-    def _follow(self, coming: Iterator[Any]) -> None:
+    def _follow(self, coming: Generator[Any, None, None]) -> None:
         try:
-            for item in coming:
-                with self._changed:
-                    self._latest = item
-                    self._changed.notify()
-        except (OSError, ValueError):  # it is gone, and so are its frames
-            pass
+            # Closed by this thread alone: another would take it from under FFmpeg.
+            with closing(coming):
+                for item in coming:
+                    with self._changed:
+                        self._latest = item
+                        self._changed.notify()
+                    if self._closed:
+                        break
+        except Exception as error:
+            self._failure = error
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -143,11 +174,19 @@ class Latest:
     def __iter__(self) -> Iterator[Any]:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._latest is not None or self._ended)
+                self._changed.wait_for(lambda: self._latest is not None or self._ended, MOMENT)
                 item, self._latest = self._latest, None
-            if item is None:
+                ended = self._ended
+            if item is None and ended:
+                if self._failure:
+                    raise self._failure
                 return
             yield item
+
+    def close(self) -> None:
+        """Let the thread end with its next item; one that hangs in a driver is not waited for."""
+        self._closed = True
+        self._thread.join(LEAVING)
 
 
 def _opened(path: Path) -> Any:
