@@ -85,11 +85,20 @@ def test_regions_are_where_the_defects_are(
             assert 0 < region["p_value"] <= 1
 
 
-def test_raw_maps_need_a_folder(
-    model: Path, parts: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--maps", "npy"], "--maps npy needs a folder to write to; add --out"),
+        (["--format", "jsonl"], "--format jsonl needs a folder to write to; add --out"),
+        (["--overwrite"], "--overwrite replaces the scores of a folder; add --out"),
+        (["--resume"], "--resume goes on with the scores of a folder; add --out"),
+    ],
+)
+def test_what_needs_a_folder(
+    flags: list[str], says: str, model: Path, parts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["predict", str(model), str(parts), "--maps", "npy"]) == 2
-    assert "--maps npy needs a folder to write to; add --out" in capsys.readouterr().err
+    assert main(["predict", str(model), str(parts), *flags]) == 2
+    assert says in capsys.readouterr().err
 
 
 def test_no_image_is_decoded_twice(

@@ -102,6 +102,8 @@ def run(options: argparse.Namespace) -> int:
         raise UserError("--overwrite starts anew and --resume goes on; give one of them")
     if options.maps and not options.out:
         raise UserError(f"--maps {options.maps} needs a folder to write to; add --out FOLDER")
+    if options.overwrite and not options.out:
+        raise UserError("--overwrite replaces the scores of a folder; add --out FOLDER")
     if options.every < 1:
         raise UserError(f"--every {options.every}: give a number of frames, 1 or more")
     check_engine(options)
@@ -125,9 +127,13 @@ def run(options: argparse.Namespace) -> int:
 def _check_format(options: argparse.Namespace) -> None:
     """Which tables and maps an engine writes."""
     if options.engine != RAY:
-        options.format = options.format or "csv"
         if options.format == "parquet":
             raise UserError("--format parquet is written in shards; add --engine ray")
+        if options.format and not options.out:
+            raise UserError(
+                f"--format {options.format} needs a folder to write to; add --out FOLDER"
+            )
+        options.format = options.format or "csv"
         return
     options.format = options.format or "jsonl"
     if not options.out:
