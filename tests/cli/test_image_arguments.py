@@ -85,6 +85,44 @@ def test_swapped_arguments(
     assert says in line
 
 
+@pytest.mark.parametrize("out", [".", "in", "link"])
+@pytest.mark.parametrize(
+    ("command", "images"),
+    [
+        ("watch", ["in"]),
+        ("predict", ["in"]),
+        ("predict", ["in", "beside"]),
+        ("predict", ["in/000.png"]),
+        ("predict", ["in/*.png"]),
+    ],
+)
+def test_results_are_not_written_over_the_images(
+    command: str,
+    images: list[str],
+    out: str,
+    model: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    write_images(Path("beside"), stripes(1))
+    Path("link").symlink_to("in")
+    once = ["--once"] if command == "watch" else []
+    assert main([command, str(model), *images, "--out", out, *once]) == 2
+    assert f"{out}: holds the images; choose a folder beside them" in capsys.readouterr().err
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_results_below_the_images_are_no_images(model: Path, folder: Path) -> None:
+    out = folder / "results"
+    words = ["predict", str(model), "--quiet", "--out", str(out)]
+    assert main([*words, str(folder)]) == 0
+    for images in (str(folder), f"{folder}/**/*.png", f"{folder}/*"):
+        assert main([*words, images, "--resume"]) == 0
+        assert len((out / "scores.csv").read_text().splitlines()) == 4
+
+
 def test_scores_are_replaced_when_asked(
     model: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

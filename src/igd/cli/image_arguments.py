@@ -71,6 +71,19 @@ def check_order(model: Path, images: Sequence[Place], command: str) -> None:
     raise UserError(f"{models[0]}: is a model, not an image; igd {command} takes one model")
 
 
+def check_out(out: Path, images: Sequence[Place]) -> None:
+    """Refuse a folder of results that holds the images: all of them would be left out as results of
+    an earlier call. What a pattern matches beside other images may be such results.
+    """
+    from igd.evaluation.results import ORIGIN
+
+    target = out.resolve()
+    paths = [each.resolve() for each in images if isinstance(each, Path)]
+    held = [path for path in paths if target in (path, *path.parents)]
+    if held and (len(held) == len(images) or not (out / ORIGIN).exists()):
+        raise UserError(f"{out}: holds the images; choose a folder beside them")
+
+
 def named_images(given: Sequence[Place], out: Path | None, every: int = 1) -> dict[Place, str]:
     """The images of files, folders and addresses, one in `every` frames of clips, without earlier
     results among them, each with the name of its anomaly map: its path below the folder that holds

@@ -19,7 +19,7 @@ from igd.cli.common import (
     warnings_as_lines,
 )
 from igd.cli.engine_flags import RAY, add_engine_flags, check_engine
-from igd.cli.image_arguments import Place, check_order, image_paths, named_images, place
+from igd.cli.image_arguments import Place, check_order, check_out, image_paths, named_images, place
 from igd.cli.verdict_lines import Verdicts, made_from
 from igd.cpu import threads
 from igd.errors import UserError
@@ -110,6 +110,8 @@ def run(options: argparse.Namespace) -> int:
     _check_format(options)
     images = image_paths(options.images)
     check_order(options.model, images, "predict")
+    if options.out:
+        check_out(options.out, images)
     named = named_images(images, options.out, options.every)
     with warnings_as_lines():
         predictor = load_predictor(options.model, threads() if len(named) >= MANY else 1)

@@ -22,7 +22,7 @@ from igd.cli.common import (
     use_rate,
     warnings_as_lines,
 )
-from igd.cli.image_arguments import check_order
+from igd.cli.image_arguments import check_order, check_out
 from igd.cli.verdict_lines import Verdicts, made_from
 from igd.errors import UserError
 from igd.text import visible
@@ -88,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
     check_order(options.model, [options.folder] if options.folder else [], "watch")
     if options.folder and not options.folder.is_dir():
         raise UserError(f"{options.folder}: no such folder; igd watch waits for images in one")
+    check_out(options.out, [options.folder] if options.folder else [])
     if options.every <= 0:
         raise UserError(f"--every {options.every:g}: give a number of seconds above 0")
     with warnings_as_lines():
