@@ -82,6 +82,25 @@ def test_it_does_not_go_on_with_another_model(
     assert "another model" in capsys.readouterr().err
 
 
+def test_tables_of_two_formats_come_from_one_model(
+    model: Path, fitted_large: IGD, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images, out = write_images(tmp_path / "in", stripes(2)), tmp_path / "out"
+    lines = ("--format", "jsonl")
+    assert predict(model, images, "--out", out) == 0
+    assert predict(model, images, "--out", out, *lines) == 0
+    before = (out / "scores.csv").read_bytes()
+    other = tmp_path / "other.igd"
+    fitted_large.save(other)
+    (out / "scores.jsonl").unlink()
+    for flags in ((), ("--resume",)):
+        assert predict(other, images, "--out", out, *lines, *flags) == 2
+        assert "another model" in capsys.readouterr().err
+    assert (out / "scores.csv").read_bytes() == before
+    assert predict(other, images, "--out", out, *lines, "--overwrite") == 0
+    assert not (out / "scores.csv").exists()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 def test_names_that_are_no_text(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

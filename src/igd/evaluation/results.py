@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,16 +91,18 @@ class Results:
         overwrite: bool = False,
     ) -> None:
         """With `resume`, go on where an earlier call ended that was `made_from` the same; with
-        `overwrite`, replace its table.
+        `overwrite`, replace its tables, of either format.
         """
         self.folder, self.predictor, self.maps = make_folder(folder), predictor, maps
         self.map_folder = make_folder(folder / "maps") if maps else None
         path = folder / f"scores.{table}"
+        tables = [folder / f"scores.{kind}" for kind in get_args(TableFormat)]
         if overwrite:
-            path.unlink(missing_ok=True)
+            for each in tables:
+                each.unlink(missing_ok=True)
         refuse_earlier(path, resume)
         origin = {"maps": maps, "columns": list(COLUMNS), **(made_from or {})}
-        check_origin(folder, origin, path.exists())
+        check_origin(folder, origin, any(each.exists() for each in tables))
         remove_parts(folder)
         write_text(folder / COLOURS, standalone(colour_bar(*self._limits())))
         self.done, self.tally = set[str](), Tally()
@@ -190,7 +192,7 @@ def refuse_earlier(path: Path, resume: bool) -> None:
 
 
 def check_origin(folder: Path, origin: dict[str, Any], resumed: bool) -> None:
-    """Rows of one table come from one model: what they come from is kept beside them."""
+    """Rows of one folder come from one model: what they come from is kept beside them."""
     path = folder / ORIGIN
     if resumed:
         try:
