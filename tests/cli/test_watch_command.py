@@ -48,7 +48,7 @@ def test_no_file_twice_across_restarts(
     assert {path.name for path in out.glob("*.png")} == {f"00{n}.png.png" for n in range(3)}
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 3
-    assert told.err.count("igd: unreadable") == 1
+    assert told.err.count("igd: unreadable") == 2  # tried again by a later call
     assert told.err.splitlines()[-1] == "igd: 4 images: 3 alarms, 1 unreadable"
 
 
@@ -67,7 +67,55 @@ def test_a_file_that_is_still_being_written_waits(fitted: IGD, tmp_path: Path) -
     growing = folder / "001.png"
     growing.write_bytes(growing.read_bytes() + b"more")
     assert next(looks) == [folder / "000.png"]
-    assert next(looks) == [folder / "000.png", growing]
+    assert next(looks) == [growing]
+
+
+@pytest.mark.parametrize("suffix", [".png"])
+def test_what_was_unreadable_is_scored_when_it_is_whole(
+    suffix: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = write_images(tmp_path / "in", stripes(1)), tmp_path / "out"
+    first, second = map(Image.fromarray, stripes(2))
+    pages = {"save_all": True, "append_images": [second]} if suffix == ".tif" else {}
+    first.save(tmp_path / f"whole{suffix}", **pages)
+    whole, file = (tmp_path / f"whole{suffix}").read_bytes(), folder / f"part{suffix}"
+    file.write_bytes(whole[: len(whole) // 2])
+    (folder / "other.png").write_bytes(b"nothing")
+    command = ["watch", str(model), str(folder), "--out", str(out), "--once"]
+    assert main(command) == 0
+    assert names(out) == ["000.png", "other.png", file.name]
+    file.write_bytes(whole)
+    assert main(command) == 0
+    parts = [f"{file.name}#00000{n}" for n in range(2)] if pages else [file.name]
+    assert names(out) == ["000.png", "other.png", *parts]
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"igd: {2 + len(parts)} images: ")
+    assert last.endswith(", 1 unreadable")
+
+
+def test_a_file_that_changed_after_it_was_unreadable_is_scored_meanwhile(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = write_images(tmp_path / "in", stripes(1)), tmp_path / "out"
+    (folder / "part.png").write_bytes(b"nothing")
+    rows = []
+
+    def stopping(seconds: float, stop: object) -> bool:
+        """In place of waiting: the whole file after some looks at the damaged one."""
+        rows.append(names(out) if (out / "scores.csv").stat().st_size else [])
+        if len(rows) == 5:
+            (folder / "part.png").write_bytes((folder / "000.png").read_bytes())
+            (folder / "000.png").touch()  # has its score
+        return len(rows) == 9
+
+    monkeypatch.setattr(watch_command, "_stopped_within", stopping)
+    assert main(["watch", str(model), str(folder), "--out", str(out)]) == 0
+    assert rows[1] == rows[-1] == ["000.png", "part.png"]
+    told = capsys.readouterr()
+    assert told.err.count("igd: unreadable") == 1
+    assert told.err.splitlines()[-1].startswith("igd: 2 images: ")
+    assert "unreadable" not in told.err.splitlines()[-1]
+    assert len(told.out.splitlines()) == 2
 
 
 def test_what_arrives_meanwhile_is_scored_until_it_is_stopped(

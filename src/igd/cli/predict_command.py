@@ -71,7 +71,8 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--resume",
         action="store_true",
-        help="go on where an earlier call with the same --out ended",
+        help="go on where an earlier call with the same --out ended; what could not be read is "
+        "tried again",
     )
     command.add_argument(
         "--overwrite",
@@ -150,7 +151,7 @@ def _check_format(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Place, str]) -> int:
-    from igd.evaluation.results import Results, as_written
+    from igd.evaluation.results import Results
     from igd.inference.predictor import Timing
 
     paths, results, done = list(named), None, set[int]()
@@ -164,7 +165,10 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Plac
             resume=options.resume,
             overwrite=options.overwrite,
         )
-        done = {n for n, path in enumerate(paths) if as_written(str(path)) in results.done}
+        done = {n for n, path in enumerate(paths) if results.has(path)}
+    left = [path for n, path in enumerate(paths) if n not in done]
+    if results:
+        results.score_again(left)
     verdicts = Verdicts(
         predictor, results, as_json=options.json, shown=not results, strict=options.strict
     )
@@ -172,7 +176,6 @@ def _predict(options: argparse.Namespace, predictor: Predictor, named: dict[Plac
     predictions = predictor.predictions(
         paths, progress=progress_of(options), timing=timing, keep_images=bool(results), skip=done
     )
-    left = [path for n, path in enumerate(paths) if n not in done]
     for path, prediction in zip(left, predictions, strict=True):
         verdicts.add(str(path), named[path], prediction)
     verdicts.say_drift()

@@ -58,7 +58,7 @@ class Verdicts:
         """A row for an image, whose anomaly map is called `name`; true with the image that makes a
         drift noticed.
         """
-        from igd.evaluation.results import as_row, as_written
+        from igd.evaluation.results import as_row
         from igd.inference.mismatch import check_mismatch
 
         self.images, noticed = self.images + 1, False
@@ -74,7 +74,6 @@ class Verdicts:
         row = as_row(path, predicted, self.predictor)
         if self.results:
             self.results.write(name, row, predicted)
-            self.results.done.add(as_written(path))
         else:
             self.tally.add(row)
         if self.as_json:

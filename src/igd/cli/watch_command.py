@@ -103,24 +103,36 @@ def run(options: argparse.Namespace) -> int:
             score_camera(options, verdicts, stop)
         else:
             for paths in arrivals(options, results, stop):
-                score_files(paths, options.folder, verdicts)
+                score_files(paths, options.folder, verdicts, results)
     verdicts.close()
     return DONE
 
 
 def arrivals(options: argparse.Namespace, results: Results, stop: Any) -> Iterator[list[Path]]:
-    """Images that have arrived whole and have no row yet, look after look, until it is stopped."""
+    """Images that have arrived whole and have no score yet, look after look, until it is stopped.
+    One that could not be read comes again when its file has changed.
+    """
     before: dict[Path, Arrival] = {}
+    tried: dict[Path, Arrival] = {}
+    finished: set[Path] = set()
     while True:
-        now = _waiting(options.folder, options.out, results.done)
-        yield [path for path, seen in now.items() if options.once or before.get(path) == seen]
+        now = _waiting(options.folder, options.out, finished)
+        whole = {
+            path: [path]
+            for path, seen in now.items()
+            if tried.get(path) != seen and (options.once or before.get(path) == seen)
+        }
+        yield [image for images in whole.values() for image in images if not results.has(image)]
+        finished |= {path for path, images in whole.items() if all(map(results.has, images))}
+        tried |= {path: now[path] for path in whole}
         before = now
         if options.once or _stopped_within(options.every, stop):
             return
 
 
-def score_files(paths: list[Path], folder: Path, verdicts: Verdicts) -> None:
+def score_files(paths: list[Path], folder: Path, verdicts: Verdicts, results: Results) -> None:
     """Score images and write their rows, each as soon as it is known."""
+    results.score_again(paths)
     predictions = verdicts.predictor.predictions(paths, keep_images=True) if paths else ()
     for path, predicted in zip(paths, predictions, strict=True):
         _add(verdicts, str(path), str(path.relative_to(folder)), predicted)
@@ -158,16 +170,15 @@ def _add(verdicts: Verdicts, path: str, name: str, predicted: Prediction | UserE
         verdicts.say_drift()
 
 
-def _waiting(folder: Path, out: Path, done: set[str]) -> dict[Path, Arrival]:
-    """Images without a row, and what their files look like; hidden ones are none yet."""
+def _waiting(folder: Path, out: Path, finished: set[Path]) -> dict[Path, Arrival]:
+    """Files that are not finished, and what they look like; hidden ones are none yet."""
     from igd.data.decoding import SUFFIXES
-    from igd.evaluation.results import as_written
 
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
             continue
-        if as_written(str(path)) in done or out.resolve() in path.resolve().parents:
+        if path in finished or out.resolve() in path.resolve().parents:
             continue
         try:
             told = path.stat()

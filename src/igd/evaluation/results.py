@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -105,12 +105,29 @@ class Results:
         check_origin(folder, origin, any(each.exists() for each in tables))
         remove_parts(folder)
         write_text(folder / COLOURS, standalone(colour_bar(*self._limits())))
-        self.done, self.tally = set[str](), Tally()
+        self.done, self.unreadable, self.tally = set[str](), set[str](), Tally()
         self.rows = partial(read_rows, path, table)  # those of earlier calls too
         for row in self.rows() if path.exists() else ():
-            self.done.add(as_written(row["path"]))
-            self.tally.add(row)
+            self._count(row)
         self.table = Table(path, table)
+
+    def has(self, path: str | Path) -> bool:
+        """Whether an image has a score."""
+        return as_written(str(path)) in self.done
+
+    def score_again(self, paths: Iterable[str | Path]) -> None:
+        """Before images are scored: take out the rows of those that could not be read. A file of
+        pages may have had a row of its own.
+        """
+        if not self.unreadable:
+            return
+        names = {as_written(str(path)) for path in paths}
+        again = self.unreadable & (names | {name.rpartition("#")[0] for name in names})
+        if again:
+            self.table.remove_errors(again)
+            self.unreadable -= again
+            self.tally.images -= len(again)
+            self.tally.unreadable -= len(again)
 
     def write(self, name: str, row: dict[str, Any], predicted: Prediction | UserError) -> None:
         """A prediction that kept its image: its anomaly map as `name`.png, its raw map where
@@ -119,6 +136,10 @@ class Results:
         if isinstance(predicted, Prediction):
             self._write_pictures(name, predicted)
         self.table.write(row)
+        self._count(row)
+
+    def _count(self, row: dict[str, Any]) -> None:
+        (self.unreadable if row["error"] else self.done).add(as_written(row["path"]))
         self.tally.add(row)
 
     def _limits(self) -> tuple[float, float]:
@@ -160,7 +181,7 @@ def read_rows(path: Path, kind: TableFormat) -> Iterator[dict[str, Any]]:
             if kind == "csv"
             else map(json.loads, text.splitlines())
         )
-        yield from ({name: row[name] for name in COLUMNS} for row in rows)
+        yield from ({name: row[name] for name in COLUMNS} | row for row in rows)
     except (ValueError, KeyError, TypeError, csv.Error):
         raise UserError(f"{path}: not a table of scores; delete it to start anew") from None
 
@@ -225,9 +246,12 @@ class Table:
     """
 
     def __init__(self, path: Path, kind: TableFormat) -> None:
-        self.header_is_written = path.exists() and path.stat().st_size > 0
-        self.file = path.open("a", newline="", encoding="utf-8", errors="backslashreplace")
-        self.kind = kind
+        self.path, self.kind = path, kind
+        self._open()
+
+    def _open(self) -> None:
+        self.header_is_written = self.path.exists() and self.path.stat().st_size > 0
+        self.file = self.path.open("a", newline="", encoding="utf-8", errors="backslashreplace")
 
     def write(self, row: dict[str, Any]) -> None:
         if self.kind == "jsonl":
@@ -239,6 +263,17 @@ class Table:
                 self.header_is_written = True
             writer.writerow({name: _cell(value) for name, value in row.items()})
         self.file.flush()
+
+    def remove_errors(self, paths: Container[str]) -> None:
+        """Write the table anew without what it says of images that could not be read."""
+        self.file.close()
+        with atomic(self.path) as part:
+            kept = Table(part, self.kind)
+            for row in read_rows(self.path, self.kind):
+                if not row["error"] or as_written(row["path"]) not in paths:
+                    kept.write(row)
+            kept.file.close()
+        self._open()
 
 
 def _cell(value: Any) -> Any:
