@@ -70,7 +70,23 @@ def test_a_file_that_is_still_being_written_waits(fitted: IGD, tmp_path: Path) -
     assert next(looks) == [growing]
 
 
-@pytest.mark.parametrize("suffix", [".png"])
+def test_every_page_is_scored(model: Path, tmp_path: Path) -> None:
+    folder, out = write_images(tmp_path / "in", stripes(1)), tmp_path / "out"
+    first, *others = map(Image.fromarray, stripes(3))
+    stack = folder / "stack.tif"
+    first.save(stack, save_all=True, append_images=others)
+    command = ["watch", str(model), str(folder), "--out", str(out), "--once"]
+    assert main(command) == main(command) == 0
+    pages = [f"stack.tif#00000{n}" for n in range(3)]
+    assert names(out) == ["000.png", *pages]
+    assert (out / f"{pages[2]}.png").exists()
+    table = out / "scores.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:3]))  # a crash
+    assert main(command) == 0
+    assert names(out) == ["000.png", *pages]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
 def test_what_was_unreadable_is_scored_when_it_is_whole(
     suffix: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,6 +132,18 @@ def test_a_file_that_changed_after_it_was_unreadable_is_scored_meanwhile(
     assert told.err.splitlines()[-1].startswith("igd: 2 images: ")
     assert "unreadable" not in told.err.splitlines()[-1]
     assert len(told.out.splitlines()) == 2
+
+
+def test_that_clips_are_not_watched_is_said(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, looks = write_images(tmp_path / "in", stripes(1)), iter([False] * 4 + [True])
+    (folder / "line.mp4").write_bytes(b"frames")
+    monkeypatch.setattr(watch_command, "_stopped_within", lambda *_: next(looks))
+    assert main(["watch", str(model), str(folder), "--out", str(tmp_path / "out")]) == 0
+    assert names(tmp_path / "out") == ["000.png"]
+    said = f"igd: {folder / 'line.mp4'}: clips are not watched; igd predict scores their frames"
+    assert capsys.readouterr().err.count(said) == 1
 
 
 def test_what_arrives_meanwhile_is_scored_until_it_is_stopped(

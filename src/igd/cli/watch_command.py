@@ -118,7 +118,7 @@ def arrivals(options: argparse.Namespace, results: Results, stop: Any) -> Iterat
     while True:
         now = _waiting(options.folder, options.out, finished)
         whole = {
-            path: [path]
+            path: _images_of(path)
             for path, seen in now.items()
             if tried.get(path) != seen and (options.once or before.get(path) == seen)
         }
@@ -128,6 +128,19 @@ def arrivals(options: argparse.Namespace, results: Results, stop: Any) -> Iterat
         before = now
         if options.once or _stopped_within(options.every, stop):
             return
+
+
+def _images_of(path: Path) -> list[Path]:
+    """The pages of a file, or itself; none of a clip, and a line that says so."""
+    from igd.data.frames import images_in, is_clip
+
+    if not is_clip(path):
+        return images_in(path)
+    print(
+        f"igd: {visible(path)}: clips are not watched; igd predict scores their frames",
+        file=sys.stderr,
+    )
+    return []
 
 
 def score_files(paths: list[Path], folder: Path, verdicts: Verdicts, results: Results) -> None:
@@ -173,10 +186,11 @@ def _add(verdicts: Verdicts, path: str, name: str, predicted: Prediction | UserE
 def _waiting(folder: Path, out: Path, finished: set[Path]) -> dict[Path, Arrival]:
     """Files that are not finished, and what they look like; hidden ones are none yet."""
     from igd.data.decoding import SUFFIXES
+    from igd.data.frames import CLIPS
 
     found = {}
     for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
+        if path.suffix.lower() not in (*SUFFIXES, *CLIPS) or path.name.startswith("."):
             continue
         if path in finished or out.resolve() in path.resolve().parents:
             continue
