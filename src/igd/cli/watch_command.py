@@ -81,13 +81,15 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from igd.deploy.loading import load_predictor
     from igd.evaluation.results import Results
-    from igd.files import locked, make_folder
+    from igd.files import check_readable, locked, make_folder
 
     if (options.folder is None) == (options.camera is None):
         raise UserError("give a folder in which images arrive, or a camera (--camera 0)")
     check_order(options.model, [options.folder] if options.folder else [], "watch")
     if options.folder and not options.folder.is_dir():
         raise UserError(f"{options.folder}: no such folder; igd watch waits for images in one")
+    if options.folder:
+        check_readable(options.folder)
     check_out(options.out, [options.folder] if options.folder else [])
     if options.every <= 0:
         raise UserError(f"--every {options.every:g}: give a number of seconds above 0")
