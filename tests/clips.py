@@ -1,9 +1,11 @@
-"""Small clips that the tests write, with the extra that reads them."""
+"""Small clips that the tests write, with the extra that reads them, and TIFFs of several pages."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 
 def write_clip(path: Path, frames: np.ndarray, codec: str = "mpeg4") -> Path:
@@ -18,4 +20,11 @@ def write_clip(path: Path, frames: np.ndarray, codec: str = "mpeg4") -> Path:
         for each in colour:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(each, format="rgb24")))
         container.mux(stream.encode())
+    return path
+
+
+def write_stack(path: Path, pages: Iterable[np.ndarray], **saved: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    first, *others = (Image.fromarray(page) for page in pages)
+    first.save(path, save_all=True, append_images=others, **saved)
     return path

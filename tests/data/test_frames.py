@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from clips import write_stack
 from conftest import stripes, write_images
 from PIL import Image
 
@@ -11,12 +12,6 @@ from igd.data.decoding import PAGES, UnreadableImage, find_files, find_images, r
 from igd.data.formats.folders import read_folder
 from igd.data.frames import frame_of
 from igd.data.sources import as_source
-
-
-def write_stack(path: Path, pages: list[np.ndarray], **saved: object) -> Path:
-    first, *others = (Image.fromarray(page) for page in pages)
-    first.save(path, save_all=True, append_images=others, **saved)
-    return path
 
 
 @pytest.mark.parametrize("compression", [None, "tiff_lzw", "jpeg"])

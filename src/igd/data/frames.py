@@ -31,6 +31,12 @@ def frame_of(path: Path) -> Frame | None:
     return Frame(path.with_name(named[1]), int(named[2]))
 
 
+def file_of(path: Path) -> Path:
+    """The file that an image is read from: of a frame or a page, the one that it is in."""
+    frame = frame_of(path)
+    return frame.file if frame else path
+
+
 def is_clip(path: Path) -> bool:
     return path.suffix.lower() in CLIPS
 

@@ -17,6 +17,7 @@ from PIL import Image
 
 from igd.data.decoding import DICOM, FORMATS, SUFFIXES, UnreadableImage, decode_image, read_image
 from igd.data.formats.folders import read_folder
+from igd.data.frames import file_of
 from igd.data.sample import NORMAL, Sample
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.studio.data_folders import data_folder
@@ -66,15 +67,15 @@ class ImageSets:
     def _found(self, path: Path, place: Path) -> dict[str, Any]:
         """What can be said of an image that is there already, without decoding it."""
         assert self.data_root is not None
-        name = path.relative_to(place).as_posix()
-        if not path.resolve().is_relative_to(self.data_root.resolve()):
+        name, file = path.relative_to(place).as_posix(), file_of(path)
+        if not file.resolve().is_relative_to(self.data_root.resolve()):
             return {"name": name, "reason": "a link that leads out of the data root"}
         below = path.relative_to(self.data_root.resolve()).as_posix()
         size: tuple[int | None, int | None] = (None, None)
         reason = None
         if path.suffix.lower() not in DICOM:
             try:
-                with Image.open(path, formats=FORMATS) as opened:
+                with Image.open(file, formats=FORMATS) as opened:
                     size = opened.size
             except Exception:  # whatever a decoder stumbles over
                 reason = "not an image, whatever its name says"

@@ -23,6 +23,7 @@ from typing import Any
 
 from igd.data.dataset import Dataset
 from igd.data.formats.folders import read_folder
+from igd.data.frames import file_of
 from igd.data.groups import group_by_pattern
 from igd.data.sample import Sample
 from igd.deploy.loading import load_predictor
@@ -232,7 +233,7 @@ def _size(sample: Sample) -> Any:
     from PIL import Image
 
     try:
-        with Image.open(str(sample.image)) as opened:
+        with Image.open(file_of(Path(str(sample.image)))) as opened:
             return opened.size
     except Exception:  # reading will say what is wrong with it
         return None

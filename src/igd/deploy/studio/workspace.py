@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from igd.data.frames import file_of
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.studio.database import Database
 from igd.errors import UserError
@@ -58,7 +59,7 @@ def within(root: Path, below: str) -> Path:
     """The place of a relative path below a root; links that lead out of it are refused."""
     try:
         place = (root / below).resolve()
-        inside = place.is_relative_to(root.resolve())
+        inside = file_of(place).resolve().is_relative_to(root.resolve())
     except (OSError, ValueError, RuntimeError):  # a zero byte, a link to itself
         inside = False
     if not inside or Path(below).is_absolute():
