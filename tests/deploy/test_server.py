@@ -50,6 +50,25 @@ def test_several_files_are_answered_in_their_order(
     assert images[0]["score"] == pytest.approx(images[2]["score"], abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("charset", "name"), [("utf-7", "+2AA-.png"), ("unicode_escape", "\\ud800.png")]
+)
+def test_a_name_that_is_no_text_is_said_as_one(
+    client: TestClient, good: bytes, charset: str, name: str
+) -> None:
+    head = f'Content-Disposition: form-data; name="images"; filename="{name}"\r\n\r\n'
+    kind = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+    scored, refused = (
+        client.post(
+            SCORE, headers=kind, content=b"--x\r\n%b%b\r\n--x--\r\n" % (head.encode(), sent)
+        )
+        for sent in (good, b"no picture")
+    )
+    assert scored.json()["images"][0]["name"] == "\\ud800.png"
+    assert refused.status_code == 415
+    assert refused.json()["detail"].startswith("\\ud800.png: ")
+
+
 def test_another_rate_has_its_own_threshold(client: TestClient, fitted: IGD, good: bytes) -> None:
     for rate in (0.03, 0.5):
         answer = client.post(SCORE, content=good, params={"max_false_alarms": rate}).json()

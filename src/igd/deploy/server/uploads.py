@@ -13,6 +13,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from igd.deploy.server.http_errors import RequestError
+from igd.text import visible
 
 IN_MEMORY = 1_000_000  # bytes of a file; more go to the disk until they are decoded
 LONGEST_NAME = 200
@@ -97,7 +98,7 @@ async def _parts(
     if not files:
         raise RequestError(422, "the multipart body has no file in it; send at least one image")
     names = (
-        (upload.filename or f"image {number}")[:LONGEST_NAME]
+        visible(upload.filename or f"image {number}")[:LONGEST_NAME]
         for number, upload in enumerate(files, start=1)
     )
     return [Upload(name, upload.file) for name, upload in zip(names, files, strict=True)]

@@ -42,7 +42,7 @@ def data_folder(root: Path | None, below: str) -> Path:
             403, "this studio reads no folders of its machine; start it with --data-root FOLDER"
         )
     place = within(root, below)
-    if not place.is_dir():
+    if not _is_folder(place):
         raise RequestError(404, "there is no such folder below the data root")
     return place
 
@@ -51,4 +51,11 @@ def _is_inside(root: Path, child: Path) -> bool:
     try:
         return child.is_dir() and child.resolve().is_relative_to(root.resolve())
     except OSError:
+        return False
+
+
+def _is_folder(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except OSError:  # a name that is too long
         return False

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from igd.errors import UserError
 
 APPLICATION = 0x69676453  # 'igdS': what the file says it is
 VERSION = 1
 WAIT = 30.0  # seconds for another process to finish writing
+Number = Annotated[int, Field(ge=0, lt=2**63)]  # of a row, as strangers ask: what SQLite can hold
 
 SCHEMA = """
 create table sets (

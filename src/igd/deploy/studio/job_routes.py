@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.routes import TOKEN
 from igd.deploy.studio.data_folders import data_folder
+from igd.deploy.studio.database import Number
 from igd.deploy.studio.studio import Studio, studio_of
 from igd.deploy.studio.workspace import check_model_name
 
@@ -25,7 +26,7 @@ class NewJob(BaseModel):
     kind: Literal["train", "calibrate", "compare", "report", "export"]
     model: str
     other: str | None = Field(None, description="the second model of a comparison")
-    set: int | None = Field(None, description="the images")
+    set: Number | None = Field(None, description="the images")
     folder: str | None = Field(None, description="or, labelled ones, below the data root")
     excluded: list[int] = Field([], description="numbers of images that are left out")
     rate: float | None = Field(None, gt=0, lt=1, description="accepted share of false alarms")
@@ -54,12 +55,12 @@ def create(request: Request, asked: NewJob) -> dict[str, Any]:
 
 
 @router.get("/v1/jobs/{number}", summary="How far a job is, or what came of it")
-def get(request: Request, number: int) -> dict[str, Any]:
+def get(request: Request, number: Number) -> dict[str, Any]:
     return studio_of(request).jobs.get(number)
 
 
 @router.post("/v1/jobs/{number}/stop", summary="Stop a job; it can be taken up again")
-def stop(request: Request, number: int) -> dict[str, Any]:
+def stop(request: Request, number: Number) -> dict[str, Any]:
     studio = studio_of(request)
     told = studio.jobs.ask_to_stop(number)
     studio.queue.wake()
@@ -67,7 +68,7 @@ def stop(request: Request, number: int) -> dict[str, Any]:
 
 
 @router.post("/v1/jobs/{number}/resume", summary="Go on where a job stopped")
-def resume(request: Request, number: int) -> dict[str, Any]:
+def resume(request: Request, number: Number) -> dict[str, Any]:
     studio = studio_of(request)
     told = studio.jobs.resume(number)
     studio.queue.wake()
@@ -75,7 +76,7 @@ def resume(request: Request, number: int) -> dict[str, Any]:
 
 
 @router.delete("/v1/jobs/{number}", summary="Forget a job; its model stays")
-def delete(request: Request, number: int) -> dict[str, Any]:
+def delete(request: Request, number: Number) -> dict[str, Any]:
     studio = studio_of(request)
     studio.jobs.delete(number)
     for path in (studio.workspace.checkpoint(number), studio.workspace.report_file(number)):
@@ -85,14 +86,14 @@ def delete(request: Request, number: int) -> dict[str, Any]:
 
 @router.get("/v1/jobs/{number}/picture", summary="An image that a job showed, or its map")
 def picture(
-    request: Request, number: int, name: str, kind: Annotated[Literal["photo", "layer"], Query()]
+    request: Request, number: Number, name: str, kind: Annotated[Literal["photo", "layer"], Query()]
 ) -> Response:
     media = {"photo": "image/jpeg", "layer": "image/png"}[kind]
     return Response(studio_of(request).jobs.picture(number, name, kind), media_type=media)
 
 
 @router.get("/v1/jobs/{number}/report", summary="The report that a job wrote")
-def report(request: Request, number: int) -> Response:
+def report(request: Request, number: Number) -> Response:
     studio = studio_of(request)
     path, model = studio.workspace.report_file(number), studio.jobs.get(number)["model"]
     if not path.is_file():

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.routes import TOKEN, admitted_uploads, hear_out
 from igd.deploy.studio.data_folders import list_folder
+from igd.deploy.studio.database import Number
 from igd.deploy.studio.studio import studio_of
 
 router = APIRouter(dependencies=[TOKEN])
@@ -21,7 +22,9 @@ class NewSet(BaseModel):
     """Where the images come from: they are sent next, or they are there already."""
 
     folder: str | None = Field(None, max_length=1000, description="below the data root")
-    history: str | None = Field(None, description="a model: images that were inspected with it")
+    history: str | None = Field(
+        None, max_length=1000, description="a model: images that were inspected with it"
+    )
     labelled: bool = Field(
         False, description="of these, the ones that people labelled; else all that pass for good"
     )
@@ -50,14 +53,14 @@ def create(request: Request, asked: NewSet) -> dict[str, Any]:
 
 
 @router.get("/v1/sets/{number}", summary="A set of images, and why some are left out")
-def describe(request: Request, number: int) -> dict[str, Any]:
+def describe(request: Request, number: Number) -> dict[str, Any]:
     return studio_of(request).sets.describe(number)
 
 
 @router.post("/v1/sets/{number}/images", summary="Add images to a set")
 async def add(
     request: Request,
-    number: int,
+    number: Number,
     label: Annotated[Literal["good", "defect"], Query()] = "good",
 ) -> dict[str, Any]:
     """As multipart files; each is decoded once, to know whether it can be used."""
@@ -79,12 +82,12 @@ async def add(
 
 
 @router.get("/v1/sets/{number}/images/{image}/thumbnail", summary="A small picture")
-def thumbnail(request: Request, number: int, image: int) -> Response:
+def thumbnail(request: Request, number: Number, image: Number) -> Response:
     return Response(studio_of(request).sets.thumbnail(number, image), media_type="image/jpeg")
 
 
 @router.delete("/v1/sets/{number}", summary="Delete a set, and what was dropped for it")
-def delete(request: Request, number: int) -> dict[str, Any]:
+def delete(request: Request, number: Number) -> dict[str, Any]:
     studio = studio_of(request)
     if studio.jobs.uses_set(number):
         raise RequestError(409, "a job still needs these images; delete the job first")

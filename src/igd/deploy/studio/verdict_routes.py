@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.responses import accepted_rate, image_response
 from igd.deploy.server.routes import BODY, TOKEN, admitted_uploads, hear_out, in_time
+from igd.deploy.studio.database import Number
 from igd.deploy.studio.outcomes import outcome_of
 from igd.deploy.studio.pictures import CARD, jpeg
 from igd.deploy.studio.studio import Studio, studio_of
@@ -37,8 +38,8 @@ def asked_filter(
     since: Annotated[str | None, Query(max_length=40, description="a time in UTC")] = None,
     until: Annotated[str | None, Query(max_length=40)] = None,
     text: Annotated[str | None, Query(max_length=200, description="in name or note")] = None,
-    before: int | None = None,
-    after: int | None = None,
+    before: Number | None = None,
+    after: Number | None = None,
 ) -> Filter:
     return Filter(model, alarms, since, until, text, before, after)
 
@@ -133,22 +134,22 @@ def table(request: Request, asked: Asked) -> Response:
 
 
 @router.get("/v1/verdicts/{number}", summary="One verdict")
-def get(request: Request, number: int) -> dict[str, Any]:
+def get(request: Request, number: Number) -> dict[str, Any]:
     return studio_of(request).verdicts.get(number)
 
 
 @router.patch("/v1/verdicts/{number}", summary="Say what an image really is")
-def label(request: Request, number: int, said: PersonsVerdict) -> dict[str, Any]:
+def label(request: Request, number: Number, said: PersonsVerdict) -> dict[str, Any]:
     return studio_of(request).verdicts.label(number, said.truth, said.note)
 
 
 @router.get("/v1/verdicts/{number}/image", summary="The image, as it was sent")
-def image(request: Request, number: int) -> Response:
+def image(request: Request, number: Number) -> Response:
     path = studio_of(request).verdicts.image_file(number)
     return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
 
 @router.get("/v1/verdicts/{number}/{kind}", summary="A small picture of it, or its map")
-def picture(request: Request, number: int, kind: Literal["thumbnail", "layer"]) -> Response:
+def picture(request: Request, number: Number, kind: Literal["thumbnail", "layer"]) -> Response:
     media = {"thumbnail": "image/jpeg", "layer": "image/png"}[kind]
     return Response(studio_of(request).verdicts.picture(number, kind), media_type=media)
