@@ -237,10 +237,15 @@ class ImageSets:
     def _folder(self, set_id: int) -> Path:
         return make_folder(self.workspace.images / str(int(set_id)))
 
-    def _check(self, set_id: int) -> None:
+    def exists(self, set_id: int) -> bool:
         with self.database.opened() as connection:
-            if not connection.execute("select 1 from sets where id = ?", (set_id,)).fetchone():
-                raise _missing(set_id)
+            found = connection.execute("select 1 from sets where id = ?", (set_id,)).fetchone()
+        return found is not None
+
+    def _check(self, set_id: int) -> None:
+        if not self.exists(set_id):
+            raise _missing(set_id)
+        with self.database.opened() as connection:
             (count,) = connection.execute(
                 "select count(*) from set_images where set_id = ?", (set_id,)
             ).fetchone()

@@ -13,6 +13,7 @@ from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.routes import TOKEN
 from igd.deploy.studio.data_folders import data_folder
 from igd.deploy.studio.database import Number
+from igd.deploy.studio.job_store import ACTIVE, RESUMABLE
 from igd.deploy.studio.studio import Studio, studio_of
 from igd.deploy.studio.workspace import check_model_name
 
@@ -48,7 +49,7 @@ def listed(request: Request) -> dict[str, Any]:
 def create(request: Request, asked: NewJob) -> dict[str, Any]:
     studio = studio_of(request)
     _check(studio, asked)
-    spec = asked.model_dump(exclude={"kind", "model", "replace"}, exclude_none=True)
+    spec = asked.model_dump(exclude={"kind", "model"}, exclude_none=True)
     number = studio.jobs.create(asked.kind, asked.model, spec)
     studio.queue.wake()
     return studio.jobs.get(number)
@@ -70,6 +71,7 @@ def stop(request: Request, number: Number) -> dict[str, Any]:
 @router.post("/v1/jobs/{number}/resume", summary="Go on where a job stopped")
 def resume(request: Request, number: Number) -> dict[str, Any]:
     studio = studio_of(request)
+    _check_resumed(studio, studio.jobs.get(number))
     told = studio.jobs.resume(number)
     studio.queue.wake()
     return told
@@ -142,12 +144,31 @@ def _check_training(studio: Studio, asked: NewJob) -> None:
             422,
             f"{len(left)} images are left, and {LEAST_IMAGES} are the least; better are 100",
         )
-    waiting = {
-        job["model"]
-        for job in studio.jobs.list()
-        if job["kind"] == "train" and job["state"] in ("queued", "running")
-    }
-    if not asked.replace and (asked.model in studio.models.files or asked.model in waiting):
+    if not asked.replace and _is_taken(studio, asked.model):
         raise RequestError(
             409, f"there is a model '{asked.model}' already; replace it, or choose another name"
         )
+
+
+def _check_resumed(studio: Studio, job: dict[str, Any]) -> None:
+    """Refuse to go on where the images are gone by now, or the model's name is another's."""
+    if job["state"] not in RESUMABLE:
+        return
+    spec, model = job["spec"], job["model"]
+    if "set" in spec and not studio.sets.exists(spec["set"]):
+        raise RequestError(
+            409, "the images of this job were deleted; delete the job, and begin another"
+        )
+    if job["kind"] == "train" and not spec.get("replace") and _is_taken(studio, model):
+        raise RequestError(
+            409,
+            f"another model has the name '{model}' by now; delete that model to go on, or train "
+            f"these images under another name",
+        )
+
+
+def _is_taken(studio: Studio, model: str) -> bool:
+    """Whether there is a model of this name, or a training that is to make it."""
+    return model in studio.models.files or any(
+        job["kind"] == "train" and job["model"] == model for job in studio.jobs.in_state(*ACTIVE)
+    )

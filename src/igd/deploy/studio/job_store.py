@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
 from igd.deploy.server.http_errors import RequestError
 from igd.deploy.studio.database import Database, now
 
 ACTIVE = ("queued", "running")
+RESUMABLE = ("stopped", "failed")
 MOST_LISTED = 200
 MOST_SAID = 100  # messages of a job
 FIELDS = (
@@ -62,6 +64,14 @@ class JobStore:
                 f"select {FIELDS} from jobs order by id desc limit {MOST_LISTED}"
             ).fetchall()
         return [_told(row) for row in rows]
+
+    def in_state(self, *states: str) -> Iterator[dict[str, Any]]:
+        """All jobs in one of these states, however old."""
+        with self.database.opened() as connection:
+            rows = connection.execute(
+                f"select {FIELDS} from jobs where state in ({', '.join('?' * len(states))})", states
+            ).fetchall()
+        return map(_told, rows)
 
     def take(self) -> dict[str, Any] | None:
         """The oldest job that waits, which runs from now on."""
@@ -119,8 +129,8 @@ class JobStore:
         with self.database.opened() as connection:
             connection.execute(
                 "update jobs set state = 'queued', finished = null where id = ? "
-                "and state in ('stopped', 'failed')",
-                (number,),
+                "and state in (?, ?)",
+                (number, *RESUMABLE),
             )
         return self.get(number)
 
@@ -132,11 +142,10 @@ class JobStore:
             connection.execute("delete from jobs where id = ?", (number,))
 
     def uses_set(self, set_id: int) -> bool:
-        """Whether a job that waits, runs or may be taken up needs a set of images."""
-        return any(
-            job["spec"].get("set") == set_id and job["state"] in (*ACTIVE, "stopped")
-            for job in self.list()
-        )
+        """Whether a job that waits, runs or was stopped needs a set of images. One that failed
+        keeps nobody from deleting them; it can't be taken up then.
+        """
+        return any(job["spec"].get("set") == set_id for job in self.in_state(*ACTIVE, "stopped"))
 
     def forget_pictures(self, job: int) -> None:
         with self.database.opened() as connection:

@@ -27,6 +27,7 @@ from igd.data.frames import file_of
 from igd.data.groups import group_by_pattern
 from igd.data.sample import Sample
 from igd.deploy.loading import load_predictor
+from igd.deploy.server.http_errors import RequestError
 from igd.deploy.studio.data_folders import data_folder
 from igd.deploy.studio.image_sets import ImageSets
 from igd.deploy.studio.job_progress import JobProgress
@@ -301,7 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
         return DONE
     except Interrupted:
         return INTERRUPTED
-    except UserError as error:
+    except (UserError, RequestError) as error:
         job.store.advance(job.number, error=FLAG.sub("", str(error)))
         return FAILED
 

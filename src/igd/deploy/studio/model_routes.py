@@ -11,6 +11,7 @@ from igd.deploy.server.http_errors import RequestError
 from igd.deploy.server.middleware import ROLE
 from igd.deploy.server.roles import Role
 from igd.deploy.server.routes import TOKEN
+from igd.deploy.studio.job_store import ACTIVE
 from igd.deploy.studio.studio import studio_of
 from igd.version import __version__
 
@@ -56,10 +57,7 @@ def download(request: Request, name: str, kind: Literal["igd", "onnx"]) -> Respo
 @router.delete("/v1/studio/models/{name}", summary="Delete a model's files")
 def delete(request: Request, name: str) -> dict[str, Any]:
     studio = studio_of(request)
-    working = any(
-        job["model"] == name and job["state"] in ("queued", "running") for job in studio.jobs.list()
-    )
-    if working:
+    if any(job["model"] == name for job in studio.jobs.in_state(*ACTIVE)):
         raise RequestError(409, f"a job works on '{name}'; stop it first")
     studio.models.delete(name)
     return {"deleted": name}
