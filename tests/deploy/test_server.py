@@ -14,7 +14,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from igd import IGD
-from igd.evaluation.overlay import overlay
+from igd.evaluation.overlay import layer, overlay
 from igd.inference.conformal import threshold
 
 SCORE = "/v1/models/parts/score"
@@ -89,11 +89,29 @@ def test_pictures(client: TestClient, fitted: IGD, bad: bytes) -> None:
     np.testing.assert_allclose(shown("png16") / 65535, expected.map, atol=2e-5)
     painted = overlay(source, expected.map, fitted.background_level_, fitted.pixel_threshold_)
     np.testing.assert_allclose(shown("overlay"), np.asarray(painted), atol=1)
-    layer = shown("layer")
-    laid_over = layer[..., :3] * layer[..., 3:] / 255 + np.asarray(source.convert("RGB")) * (
-        1 - layer[..., 3:] / 255
+    drawn = shown("layer")
+    laid_over = drawn[..., :3] * drawn[..., 3:] / 255 + np.asarray(source.convert("RGB")) * (
+        1 - drawn[..., 3:] / 255
     )
     np.testing.assert_allclose(laid_over, shown("overlay"), atol=2)
+
+
+def test_pictures_are_those_of_the_accepted_rate(
+    client: TestClient, fitted: IGD, bad: bytes
+) -> None:
+    source = Image.open(io.BytesIO(bad))
+    expected = fitted.predict(np.asarray(source))
+    for rate in (0.03, 0.5):
+        limit = threshold(fitted.calibration_.peaks, rate)
+        colours = expected.map, fitted.background_level_, limit
+        drawn = {"overlay": overlay(source, *colours), "layer": layer(*colours)}
+        for kind, picture in drawn.items():
+            asked = {"max_false_alarms": rate, "map": kind}
+            alone = client.post(SCORE, content=bad, params=asked, headers={"accept": "image/png"})
+            told = client.post(SCORE, content=bad, params=asked).json()["images"][0]["map"]
+            assert base64.b64decode(told) == alone.content
+            shown = np.asarray(Image.open(io.BytesIO(alone.content))).astype(int)
+            np.testing.assert_allclose(shown, np.asarray(picture), atol=1)
 
 
 def test_a_layer_is_no_larger_than_screens_are(client: TestClient) -> None:

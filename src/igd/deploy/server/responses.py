@@ -72,13 +72,15 @@ def image_response(
         height=height,
         regions=[RegionResponse(**each) for each in located],
         alignment=pose and PoseResponse(**pose._asdict()),
-        map=base64.b64encode(map_png(predictor, prediction, kind)).decode() if kind else None,
+        map=base64.b64encode(map_png(predictor, prediction, rate, kind)).decode() if kind else None,
     )
 
 
-def map_png(predictor: Predictor, prediction: Prediction, kind: MapKind) -> bytes:
-    """The map of an image as a PNG; `overlay` needs a prediction that kept its image."""
-    colours = predictor.background_level_, predictor.pixel_threshold_
+def map_png(predictor: Predictor, prediction: Prediction, rate: float, kind: MapKind) -> bytes:
+    """The map of an image as a PNG, in the colours of the accepted rate; `overlay` needs a
+    prediction that kept its image.
+    """
+    colours = predictor.background_level_, threshold(predictor.calibration_.peaks, rate)
     if kind == "png16":
         return _png(as_grey16(prediction.map))
     if kind == "layer":

@@ -206,7 +206,8 @@ def _as_picture(
         f"igd-{field.replace('_', '-')}": str(getattr(response, field)).lower()
         for field in HEADER_FIELDS
     }
-    return Response(map_png(predictor, prediction, kind), media_type="image/png", headers=headers)
+    picture = map_png(predictor, prediction, rate, kind)
+    return Response(picture, media_type="image/png", headers=headers)
 
 
 async def in_time(service: Service, work: Awaitable[Result], status: int) -> Result:

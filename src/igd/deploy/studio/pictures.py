@@ -24,4 +24,5 @@ def jpeg(image: Image.Image, side: int) -> bytes:
 def photo_and_layer(predictor: Predictor, prediction: Prediction) -> tuple[bytes, bytes]:
     """An image and the colours of its map, to be laid over it."""
     assert prediction.image is not None
-    return jpeg(prediction.image, CARD), map_png(predictor, prediction, "layer")
+    drawn = map_png(predictor, prediction, predictor.false_alarm_rate_, "layer")
+    return jpeg(prediction.image, CARD), drawn
