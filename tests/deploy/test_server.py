@@ -191,6 +191,25 @@ def test_images_that_no_longer_look_like_the_calibration_ones_are_noticed(
     assert notice["model"] == "parts"
 
 
+def test_a_model_removed_while_it_scores_leaves_no_gauges(
+    client: TestClient, good: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = client.app.state.service
+
+    def removed_meanwhile(*_: object) -> bool:
+        service.remove("parts")
+        return False
+
+    monkeypatch.setattr(service.drift["parts"], "update", removed_meanwhile)
+    assert 'igd_drift{model="parts"}' in client.get("/metrics").text
+    assert client.post(SCORE, content=good).status_code == 200
+    text = client.get("/metrics").text
+    assert 'igd_drift{model="parts"}' not in text
+    assert 'igd_recent_alarm_share{model="parts"}' not in text
+    assert "parts" not in service.drift
+    assert client.get("/v1/models").json()["models"] == []
+
+
 def test_one_line_of_log_a_request(
     serving: Callable[..., TestClient], good: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:

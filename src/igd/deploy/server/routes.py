@@ -130,8 +130,9 @@ async def models(request: Request) -> ModelList:
     service: Service = request.app.state.service
     service.check_ready()
     listed = [
-        model_response(name, predictor, service.drift[name].notice)
+        model_response(name, predictor, drift.notice)
         for name, predictor in service.predictors.items()
+        if (drift := service.drift.get(name))  # else it is being removed
     ]
     return ModelList(
         models=listed, max_bytes=service.settings.max_bytes, max_pixels=service.settings.max_pixels

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
@@ -42,6 +43,7 @@ class Service:
         self.drift: Mapping[str, DriftMonitor] = {}  # of each model; replaced likewise
         self.metrics = ServerMetrics(waiting=lambda: self._scorer.waiting)
         self.admission = Admission(settings)
+        self._watching = threading.Lock()  # what gauges tell is of the monitor in use
         self._scorer = Scorer(settings.batch, self.metrics.batch)
         self._threads = ThreadPoolExecutor(DECODERS, thread_name_prefix="decoder")
 
@@ -56,14 +58,17 @@ class Service:
         """Serve a model, in the place of one of this name: images that were taken for that one are
         still scored by it. Any thread may call this.
         """
-        self.drift = {**self.drift, name: drift}
-        self.predictors = {**self.predictors, name: predictor}
-        self.metrics.watched(name, drift)
+        with self._watching:
+            self.drift = {**self.drift, name: drift}
+            self.predictors = {**self.predictors, name: predictor}
+            self.metrics.watched(name, drift)
 
     def remove(self, name: str) -> None:
         """Serve a model no longer; what was taken for it is still scored. Any thread may."""
-        self.predictors = {n: each for n, each in self.predictors.items() if n != name}
-        self.metrics.forget(name)
+        with self._watching:
+            self.predictors = {n: each for n, each in self.predictors.items() if n != name}
+            self.drift = {n: each for n, each in self.drift.items() if n != name}
+            self.metrics.forget(name)
 
     def drain(self) -> None:
         """Refuse what is new and finish what was admitted."""
@@ -133,7 +138,9 @@ class Service:
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             line = {"time": now, "model": model, "drift": drift.notice}
             sys.stderr.write(json.dumps(line) + "\n")
-        self.metrics.watched(model, drift)
+        with self._watching:
+            if self.drift.get(model) is drift:  # else another's figures, or none, are told now
+                self.metrics.watched(model, drift)
 
     def _prepare(self, predictor: Predictor, upload: Upload, keep_image: bool) -> Job:
         try:
