@@ -210,6 +210,10 @@ def test_what_can_not_be_served(
             ([model_file, "--queue", "0"], "--queue is 0; it must be a positive number"),
             ([model_file, "--timeout", "nan"], "--timeout is nan"),
             (
+                [model_file, "--max-pixels", "300000000"],
+                "--max-pixels is 300,000,000, and igd decodes no image of more than 100,000,000",
+            ),
+            (
                 [model_file, "--token-file", tmp_path / "none"],
                 "the token can't be read (No such file or directory)",
             ),

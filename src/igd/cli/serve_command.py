@@ -62,7 +62,7 @@ def add_server_flags(command: argparse.ArgumentParser) -> None:
         "with a line 'ROLE TOKEN' for each of several: view, inspect, train",
     )
     add("--max-bytes", type=int, help="of a request's body (default: 50,000,000)")
-    add("--max-pixels", type=int, help="of an image (default: 25,000,000)")
+    add("--max-pixels", type=int, help="of an image, at most 100,000,000 (default: 25,000,000)")
     add(
         "--queue",
         type=int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
+from igd.data.decoding import LARGEST
 from igd.deploy.server.roles import Role, RoleToken
 from igd.errors import UserError
 
@@ -39,6 +40,11 @@ class Settings:
                 raise UserError(
                     f"--{each.name.replace('_', '-')} is {value}; it must be a positive number"
                 )
+        if self.max_pixels > LARGEST:
+            raise UserError(
+                f"--max-pixels is {self.max_pixels:,}, and igd decodes no image of more than "
+                f"{LARGEST:,}; give at most that, and scale larger images down before they are sent"
+            )
         if self.rate_limit is not None and not 1 <= self.rate_limit < float("inf"):
             raise UserError(f"--rate-limit is {self.rate_limit:g}; 1 request a minute is the least")
         if self.prefix and not PREFIX.fullmatch(self.prefix):
