@@ -2,8 +2,8 @@
 patches of a frozen backbone, and what each term is worth there.
 
 python benchmarks/feature_space.py --data MVTEC FIELD \\
-    --objectives mse rec rec+gac igd --seeds 0 1 2 --steps 700 \\
-    --out docs/results/feature-space-terms.json
+    --objectives mse rec rec+gac igd --seeds 0 1 2 --steps 700 2100 4200 \\
+    --out docs/results/feature-space-long.json
 
 Patches are the fine level's features, each block of unit length, pooled over 3x3 positions, white.
 The auto-encoder is an MLP, l_r is the cosine distance and the mean absolute error of features (MSE

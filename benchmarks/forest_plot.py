@@ -26,8 +26,8 @@ BENCHMARKS = {
     "frozen features": "cifar10-imagenet.json",
 }
 FEATURE_SPACE = {
-    "patches": ("feature-space-terms.json", "700 steps", ""),
-    "patches, l_h limited": ("feature-space-limited.json", "700 steps", " balanced"),
+    "patches": ("feature-space-long.json", "4200 steps", ""),
+    "patches, l_h limited": ("feature-space-limited-long.json", "2100 steps", " balanced"),
     "whole images": ("feature-space-whole.json", "2100 steps", " whole"),
 }
 PAPER = "paper"

@@ -88,7 +88,9 @@ these tables run at that commit, or make other encoders.
 *roofline* was measured before weights learnt tap by tap on small maps.
 *from-scratch-mnist-paper*, of which one thread is told, learnt on two from step 11,361 on;
 *from-scratch-fashion-mnist-paper*, of which two are told, learnt on one up to step 10,402.
-*mvtec-global-untrained* read another copy of the images that *mvtec-global* read.
+*mvtec-global-untrained* read another copy of the images that *mvtec-global* read. In
+*feature-space-long* the runs of MSE and of both kinds of IGD are of 2026-11-18 and of another
+machine; MSE's and REC's of *feature-space-limited-long* are those after 2,100 of its 4,200 steps.
 
 *training-step-amx* and contrast in 6,000 steps are of a processor with matrix units (AMX), in a
 virtual machine that leaves out how large they are: oneDNN was told. `igd doctor` says whether a
