@@ -1,5 +1,6 @@
 """A machine on which bfloat16 ends the process is found out by another process, and said."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -46,7 +47,7 @@ def test_one_whose_trial_fails_otherwise_is_let_through(
     monkeypatch.setattr("igd.cpu.PRODUCT", "raise SystemExit(3)")
     assert multiplies_bfloat16() is None
     assert main(["doctor"]) == 0
-    assert "bfloat16            could not be tried" in capsys.readouterr().out
+    assert re.search("bfloat16 +could not be tried", capsys.readouterr().out)
 
 
 @pytest.mark.usefixtures("broken")
@@ -67,4 +68,4 @@ def test_one_that_ends_the_process_is_refused_with_the_way_out() -> None:
 @pytest.mark.usefixtures("broken")
 def test_doctor_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
-    assert "! bfloat16            ends the process" in capsys.readouterr().out
+    assert re.search("! bfloat16 +ends the process", capsys.readouterr().out)

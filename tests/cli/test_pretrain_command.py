@@ -154,7 +154,7 @@ def test_what_cannot_be_read_is_said_to_be_left_out(
         (["--learning-rate", "nan"], "--learning-rate is nan; it must be a positive number"),
         (["--image-size", "-1"], "image_size is -1; it must lie between 1 and 4096"),
         (["--image-size", "0"], "image_size is 0; it must lie between 1 and 4096"),
-        (["--seed", "-1"], "seed is -1; it must lie between 0 and"),
+        (["--seed", "-1"], "seed is -1; it must lie between 0 and 2147483648"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(

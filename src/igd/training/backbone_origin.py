@@ -15,7 +15,7 @@ from igd.pretraining.distillation import Distillation
 from igd.pretraining.encoders import load_encoder
 from igd.pretraining.rotation import Rotation
 from igd.scales.recipes import PRETRAININGS, Recipe
-from igd.training.parameters import LEARNING, PRECISIONS, Parameters
+from igd.training.parameters import Parameters
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,6 @@ def choose_origin(parameters: Parameters, recipe: Recipe, side: int) -> Origin |
     own: dict[str, Any] = {"seed": parameters.seed, "precision": parameters.precision}
     if wanted == "scratch":
         return None
-    if wanted in LEARNING and parameters.precision not in PRECISIONS:
-        raise UserError(
-            f"precision is {parameters.precision!r}; encoders learn in {' or '.join(PRECISIONS)}"
-        )
     if wanted == "contrastive":
         return Origin(
             None, replace(contrastive.fast(side, rotated=False) if fast else Contrast(), **own)
