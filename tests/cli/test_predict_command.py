@@ -230,6 +230,12 @@ def test_frames_of_a_clip_are_rows(
     assert (out / "clip.mp4#000010.png").exists()
     assert main([*command, "--out", str(out), "--resume", "--quiet"]) == 0
     assert "6 images: 3 alarms" in capsys.readouterr().err
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(clip.read_bytes()[:200])
+    assert main(["predict", command[1], str(clip), str(broken), "--quiet", "--every", "4"]) == 1
+    told = capsys.readouterr().err
+    assert "broken.mp4: can't be read as a clip" in told
+    assert "4 images: 1 alarm, 1 unreadable" in told
     assert main([*command[:3], "--every", "0"]) == 2
     assert "give a number of frames" in capsys.readouterr().err
     assert len(fitted.predict(clip)) == 12

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from igd.data import decoder_messages
-from igd.data.frames import CLIPS, frame_of, images_in, is_clip
+from igd.data.frames import CLIPS, Frame, frame_of, images_in, is_clip
 from igd.data.integrity import check_opened, checked
 from igd.errors import UserError
 
@@ -106,6 +106,8 @@ def read_image(path: str | Path) -> Image.Image:
 
         return read_dicom(Path(path))
     frame = frame_of(Path(path))
+    if is_clip(Path(path)):
+        frame = Frame(Path(path), 0)  # of a damaged clip: reading says what is wrong with it
     if frame and is_clip(frame.file):
         from igd.data.formats.video import read_frame
 

@@ -43,12 +43,17 @@ def is_clip(path: Path) -> bool:
 
 def images_in(path: Path, every: int = 1) -> list[Path]:
     """The images of one file: itself, one in `every` frames of a clip, or all pages of a TIFF that
-    are as large as its first. Where pages differ in size, only the first is an image for sure.
+    are as large as its first. Where pages differ in size, only the first is an image for sure. A
+    damaged clip is one image, which can't be read.
     """
     if is_clip(path):
+        from igd.data.decoding import UnreadableImage
         from igd.data.formats.video import count_frames
 
-        return [_named(path, number) for number in range(0, count_frames(path), every)]
+        try:
+            return [_named(path, number) for number in range(0, count_frames(path), every)]
+        except UnreadableImage:
+            return [path]
     if path.suffix.lower() in STACKS:
         return _pages(path) or [path]
     return [path]
