@@ -68,8 +68,8 @@ it. Our ImageNet features are those of a frozen EfficientNet-Lite0; the paper di
 Runs that say only 'igd 0.1.0' are from before a run carried a digest of the code that made it.
 
 The default above 64 pixels has changed since: *field* below is today's (`position`, `bank`,
-`whole`). What is called *Gaussian per position* alone, and the tables of growth and of small and
-contaminated MVTec sets, are of the scale `pixel`, the default of 0.1.0. Tiles, exported models,
+`whole`). What is called *Gaussian per position* alone, and the tables of small and contaminated
+MVTec sets, are of the scale `pixel`, the default of 0.1.0. Tiles, exported models,
 serving and engines were measured before there was a shallow level. The default up to 64 pixels has
 changed, too: *Gaussian of embeddings* below is today's, but that it learnt from the first 4,000
 images, where today's draws them (CIFAR-10, seed 0: 0.948 by both). What is called *igd, fast,
