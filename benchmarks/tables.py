@@ -69,8 +69,8 @@ Runs that say only 'igd 0.1.0' are from before a run carried a digest of the cod
 
 The default above 64 pixels has changed since: *field* below is today's (`position`, `bank`,
 `whole`). What is called *Gaussian per position* alone, and the tables of small and contaminated
-MVTec sets, are of the scale `pixel`, the default of 0.1.0. Tiles, exported models,
-serving and engines were measured before there was a shallow level. The default up to 64 pixels has
+MVTec sets, are of the scale `pixel`, the default of 0.1.0. Tiles, serving and engines
+were measured before there was a shallow level. The default up to 64 pixels has
 changed, too: *Gaussian of embeddings* below is today's, but that it learnt from the first 4,000
 images, where today's draws them (CIFAR-10, seed 0: 0.948 by both). What is called *igd, fast,
 imagenet* on MNIST, Fashion MNIST and CIFAR-10 was the default then, and its commands want `--scales

@@ -153,7 +153,7 @@ def test_mistakes_about_the_runs(
     for words, says in (
         (["--classes", "12"], "mnist has no class '12'"),
         (["--methods", "magic"], "no method is called 'magic'"),
-        (["--seeds", "-3"], "seed -3 is negative"),
+        (["--seeds", "-3"], "seed is -3; it must lie between 0 and"),
         (["--recipe", "none"], "no recipe is called 'none'"),
         (["--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
         (["--jobs", "0"], "jobs is 0; at least one process must do the work"),

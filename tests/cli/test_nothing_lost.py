@@ -90,7 +90,8 @@ def test_tables_of_two_formats_come_from_one_model(
     images, out = write_images(tmp_path / "in", stripes(2)), tmp_path / "out"
     lines = ("--format", "jsonl")
     assert predict(model, images, "--out", out) == 0
-    assert predict(model, images, "--out", out, *lines) == 0
+    assert predict(model, images, "--out", out, *lines, "--maps", "npy") == 0
+    assert predict(model, images, "--out", out, *lines, "--overwrite") == 0
     before = (out / "scores.csv").read_bytes()
     other = tmp_path / "other.igd"
     fitted_large.save(other)

@@ -105,10 +105,12 @@ def test_a_folder_that_can_not_be_read_is_no_empty_one(
     scandir = os.scandir
 
     def locked(path: str | Path) -> object:
-        if Path(path).name == "locked":
+        if Path(path).name in ("locked", "lost+found"):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", locked)  # root may read anything
     with pytest.raises(UserError, match=r"locked: can't be read \(Permission denied\)"):
         find_images(tmp_path)
+    (tmp_path / "locked").rename(tmp_path / "lost+found")  # as on every disk of its own
+    assert len(find_images(tmp_path)) == 1

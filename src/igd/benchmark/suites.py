@@ -18,6 +18,7 @@ from igd.benchmark.benchmark_data import BenchmarkData, find_classes, find_data
 from igd.benchmark.methods import Method, Settings
 from igd.benchmark.run import Protocol, Run, digest
 from igd.errors import UserError
+from igd.training.parameters import check_seed
 
 METHODS: dict[str, type[Method]] = {
     "igd": methods.InterpolatedGaussian,
@@ -94,8 +95,8 @@ def plan(
 ) -> list[Run]:
     """The runs of a suite, a whole table with the first seed before the second seed begins."""
     data, variant = find_suite(suite)
-    if any(seed < 0 for seed in seeds):
-        raise UserError(f"seed {min(seeds)} is negative; seeds are 0, 1, 2, ...")
+    for seed in seeds:
+        check_seed(seed)
     chosen = find_classes(data, path, classes)
     if data.own_copies:
         copies = {normal: data.fingerprint(path / normal) for normal in chosen}

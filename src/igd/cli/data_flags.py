@@ -18,7 +18,7 @@ def add_set_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--root",
         type=Path,
-        help="folder that a manifest's paths start from (default: the manifest's own)",
+        help="folder that paths of manifests start from (default: the manifest's own)",
     )
     command.add_argument(
         "--normal-class",

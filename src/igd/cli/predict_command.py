@@ -72,7 +72,7 @@ def add(commands: Any) -> None:
         "--resume",
         action="store_true",
         help="go on where an earlier call with the same --out ended; what could not be read is "
-        "tried again",
+        "tried again (not with --engine ray)",
     )
     command.add_argument(
         "--overwrite",

@@ -187,11 +187,11 @@ def _add(verdicts: Verdicts, path: str, name: str, predicted: Prediction | UserE
 
 def _waiting(folder: Path, out: Path, finished: set[Path]) -> dict[Path, Arrival]:
     """Files that are not finished, and what they look like; hidden ones are none yet."""
-    from igd.data.decoding import SUFFIXES
+    from igd.data.decoding import SUFFIXES, files_below
     from igd.data.frames import CLIPS
 
     found = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(files_below(folder)):
         if path.suffix.lower() not in (*SUFFIXES, *CLIPS) or path.name.startswith("."):
             continue
         if path in finished or out.resolve() in path.resolve().parents:

@@ -89,11 +89,12 @@ def find_files(folder: Path, more: tuple[str, ...] = ()) -> list[Path]:
 
 def files_below(folder: Path) -> Iterator[Path]:
     """What is in a folder and the folders in it, but for these; one that can't be read is no empty
-    one.
+    one, but for what the file system keeps for itself.
     """
 
     def refuse(error: OSError) -> None:
-        raise UserError(f"{error.filename}: can't be read ({error.strerror})") from None
+        if Path(error.filename).name != "lost+found" and not isinstance(error, FileNotFoundError):
+            raise UserError(f"{error.filename}: can't be read ({error.strerror})") from None
 
     for place, _, names in os.walk(folder, onerror=refuse):
         yield from (Path(place, name) for name in names)

@@ -67,9 +67,8 @@ class ShardFolder:
             for path in folder.glob("scores-*"):
                 path.unlink()
         refuse_earlier(self.manifest, resume)
-        check_origin(
-            folder, {"columns": list(COLUMNS), "format": kind, **made_from}, self.manifest.exists()
-        )
+        origin = {"columns": list(COLUMNS), "format": kind, **made_from}
+        check_origin(folder, origin, origin if self.manifest.exists() else ())
         remove_parts(folder)
         self.done, self.tally, self.next_number = set[str](), Tally(), 0
         for line in self._lines():

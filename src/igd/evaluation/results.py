@@ -91,18 +91,21 @@ class Results:
         overwrite: bool = False,
     ) -> None:
         """With `resume`, go on where an earlier call ended that was `made_from` the same; with
-        `overwrite`, replace its tables, of either format.
+        `overwrite`, replace its table, and one of the other format that comes from something else.
         """
         self.folder, self.predictor, self.maps = make_folder(folder), predictor, maps
         self.map_folder = make_folder(folder / "maps") if maps else None
         path = folder / f"scores.{table}"
-        tables = [folder / f"scores.{kind}" for kind in get_args(TableFormat)]
+        made_from = made_from or {}
+        (other,) = (folder / f"scores.{kind}" for kind in get_args(TableFormat) if kind != table)
         if overwrite:
-            for each in tables:
-                each.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            if differing(folder, made_from):
+                other.unlink(missing_ok=True)
         refuse_earlier(path, resume)
-        origin = {"maps": maps, "columns": list(COLUMNS), **(made_from or {})}
-        check_origin(folder, origin, any(each.exists() for each in tables))
+        origin = {"maps": maps, "columns": list(COLUMNS), **made_from}
+        beside = made_from if other.exists() else ()
+        check_origin(folder, origin, origin if path.exists() else beside)
         remove_parts(folder)
         write_text(folder / COLOURS, standalone(colour_bar(*self._limits())))
         self.done, self.unreadable, self.tally = set[str](), set[str](), Tally()
@@ -212,32 +215,35 @@ def refuse_earlier(path: Path, resume: bool) -> None:
         )
 
 
-def check_origin(folder: Path, origin: dict[str, Any], resumed: bool) -> None:
-    """Rows of one folder come from one model: what they come from is kept beside them."""
-    path = folder / ORIGIN
-    if resumed:
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            before = None
-        if before != origin:
-            raise UserError(
-                f"{folder}: its scores come from another model or other flags"
-                f"{_difference(before, origin)}; choose another folder, or delete it"
-            )
-        return
-    write_text(path, json.dumps(origin))
+def check_origin(folder: Path, origin: dict[str, Any], compared: Iterable[str]) -> None:
+    """Rows of one folder come from one model: what they come from is kept beside them, and is
+    compared in these respects.
+    """
+    if changed := differing(folder, {name: origin[name] for name in compared}):
+        told = "; ".join(changed)
+        raise UserError(
+            f"{folder}: its scores come from another model or other flags ({told}); choose another "
+            f"folder, or delete them (igd predict --overwrite)"
+        )
+    write_text(folder / ORIGIN, json.dumps(origin))
 
 
-def _difference(before: Any, origin: dict[str, Any]) -> str:
-    """Which of them it is, as far as it is known."""
-    if not isinstance(before, dict):
-        return ""
-    if before.get("model") != origin.get("model"):
-        return " (the model file is another one, or was calibrated or updated since)"
-    changed = [name for name in origin if before.get(name) != origin[name]]
-    told = [f"{name.replace('_', ' ')}: {before.get(name)}, now {origin[name]}" for name in changed]
-    return f" ({'; '.join(told)})"
+def differing(folder: Path, origin: dict[str, Any]) -> list[str]:
+    """In what the scores of a folder come from something else, in words."""
+    try:
+        before = json.loads((folder / ORIGIN).read_text(encoding="utf-8"))
+        known = isinstance(before, dict)
+    except (OSError, ValueError):
+        known = False
+    if origin and not known:
+        return [f"{ORIGIN} does not say which"]
+    if "model" in origin and before.get("model") != origin["model"]:
+        return ["the model file is another one, or was calibrated or updated since"]
+    return [
+        f"{name.replace('_', ' ')}: {before.get(name)}, now {value}"
+        for name, value in origin.items()
+        if before.get(name) != value
+    ]
 
 
 class Table:

@@ -159,7 +159,7 @@ def _check_resumed(studio: Studio, job: dict[str, Any]) -> None:
         raise RequestError(
             409, "the images of this job were deleted; delete the job, and begin another"
         )
-    if job["kind"] == "train" and not spec.get("replace") and _is_taken(studio, model):
+    if job["kind"] == "train" and not spec.get("replace", True) and _is_taken(studio, model):
         raise RequestError(
             409,
             f"another model has the name '{model}' by now; delete that model to go on, or train "
