@@ -150,5 +150,5 @@ def test_unknown_variants_and_seeds(digits: Path) -> None:
         UserError, match="no variant of mnist is called 'big'; there are standard, small"
     ):
         find_suite("mnist:big")
-    with pytest.raises(UserError, match="seed -1 is negative"):
+    with pytest.raises(UserError, match="seed is -1; it must lie between 0 and"):
         plan("mnist", digits, SETTINGS, seeds=[0, -1])
