@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from igd.data.groups import with_groups
 from igd.data.sources import as_source
 from igd.errors import UserError
-from igd.files import check_model_name, check_writable
+from igd.files import check_model_path
 from igd.inference.predictor import BatchScores, Predictor
 from igd.persistence.model_file import from_bytes, read_model, to_bytes, write_model
 from igd.progress import Progress
@@ -189,8 +189,7 @@ class IGD(Predictor, Parameters, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the detector as one `.igd` file, whole or not at all."""
         self.check_ready()
-        check_model_name(Path(path))
-        check_writable(Path(path))
+        check_model_path(Path(path))
         write_model(Path(path), self.fitted_)
 
     @classmethod

@@ -1,6 +1,8 @@
 """`igd benchmark` on the command line."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,6 +162,11 @@ def test_mistakes_about_the_runs(
     ):
         assert main([*command, *words]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_tables_need_no_pytorch() -> None:
+    code = "import sys, igd.benchmark.comparison; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_store_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

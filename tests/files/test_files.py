@@ -9,7 +9,7 @@ from igd.data.reading import read_dataset
 from igd.errors import UserError
 from igd.files import (
     atomic,
-    check_model_name,
+    check_model_path,
     check_writable,
     make_folder,
     read_whole,
@@ -81,7 +81,7 @@ def test_what_is_not_for_this_user_is_not_called_damaged(
             read(tmp_path / "model.igd")
 
 
-def test_a_model_file_is_not_named_like_an_exported_one() -> None:
-    with pytest.raises(UserError, match=r"such as parts\.igd"):
-        check_model_name(Path("parts.ONNX"))
-    check_model_name(Path("parts.igd"))
+def test_a_model_file_is_not_named_like_an_exported_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"such as .*parts\.igd"):
+        check_model_path(tmp_path / "parts.ONNX")
+    check_model_path(tmp_path / "parts.igd")

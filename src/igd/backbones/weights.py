@@ -208,7 +208,7 @@ def read_parameters(path: Path) -> dict[str, Tensor]:
         TypeError,
         LookupError,
         AttributeError,
-        AssertionError,  # the last two are of PyTorch's reader, for damaged files
+        AssertionError,  # this and the next are how PyTorch's reader stumbles over a changed byte
         struct.error,
     ):
         raise UserError(

@@ -22,7 +22,6 @@ from igd.data.formats.npz import read_arrays
 from igd.data.protocols import apply_protocols
 from igd.data.reading import read_dataset
 from igd.errors import UserError
-from igd.scales.recipes import LARGE_SIDE, SMALL_SIDE
 
 DIGITS = tuple("0123456789")
 CIFAR10 = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -43,7 +42,7 @@ class BenchmarkData(ABC):
     first_labels: str = ""  # of the published test images, where classes have numbers
     own_copies: bool = False  # each class is a data set by itself, with a fingerprint of its own
 
-    sides: ClassVar[tuple[int, ...]] = (SMALL_SIDE, LARGE_SIDE)  # that images may be read at
+    small: ClassVar[bool] = False  # whether images are known to have at most 64 pixels a side
 
     @abstractmethod
     def locate(self, path: Path) -> Path:
@@ -82,7 +81,7 @@ class Labelled(BenchmarkData):
     published.
     """
 
-    sides = (SMALL_SIDE,)
+    small = True
 
     def locate(self, path: Path) -> Path:
         file = path / f"{self.name.replace('-', '_')}.npz"

@@ -14,13 +14,7 @@ from igd.benchmark.paper import MEAN, Figure, published
 from igd.benchmark.result_tables import Cell, ResultTable, bold_row
 from igd.benchmark.run import Protocol
 from igd.benchmark.run_store import Record
-from igd.benchmark.series import (
-    UNTRAINED_NOTES,
-    Series,
-    classes_of,
-    half_is_stale,
-    series_of,
-)
+from igd.benchmark.series import UNTRAINED_NOTES, Series, classes_of, half_is_stale, series_of
 from igd.benchmark.suites import ABLATION, CONTAMINATED, FULL, SMALL, STANDARD, Variant, paper_name
 
 # Our names for the paper's:

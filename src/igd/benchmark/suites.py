@@ -120,9 +120,11 @@ def plan(
 
 def refuse_hopeless(method: type[Method], settings: dict[str, Any], data: BenchmarkData) -> None:
     """Before the first run, refuse what every run would be refused for."""
+    from igd.scales.recipes import LARGE_SIDE, SMALL_SIDE  # here: tables need no PyTorch
+
     relevant = method.relevant_settings(settings)
-    asked = settings.get("image_size")
-    sides = (asked,) if asked else data.sides
+    usual = (SMALL_SIDE,) if data.small else (SMALL_SIDE, LARGE_SIDE)
+    sides = (settings["image_size"],) if settings.get("image_size") else usual
     refusals = []
     for side in sides:
         try:

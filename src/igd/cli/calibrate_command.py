@@ -46,11 +46,10 @@ def run(options: argparse.Namespace) -> int:
             "calibrate with; give some, or leave these out"
         )
     from igd.detector import IGD
-    from igd.files import check_model_name, check_writable, locked
+    from igd.files import check_model_path, locked
 
     target = options.output or options.model
-    check_model_name(target)
-    check_writable(target)
+    check_model_path(target)
     with locked(target, "writing"):
         detector = IGD.load(options.model)
         before = detector.threshold_, detector.false_alarm_rate_

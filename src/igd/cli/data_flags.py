@@ -111,11 +111,7 @@ def labelled_set(options: argparse.Namespace, recorded: Any) -> Dataset:
     """The data set under the protocols given here or, where none is, under those that a model was
     trained with.
     """
-    from igd.data.protocols import (
-        apply_protocols,
-        repeat_for_testing,
-        warn_of_learnt_anomalies,
-    )
+    from igd.data.protocols import apply_protocols, repeat_for_testing, warn_of_learnt_anomalies
     from igd.data.reading import read_dataset
     from igd.training.parameters import check_seed
 

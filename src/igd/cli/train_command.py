@@ -86,7 +86,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from igd.files import check_model_name, check_writable
+    from igd.files import check_model_path
 
     if options.images.suffix.lower() in MODELS:
         raise UserError(
@@ -101,8 +101,7 @@ def run(options: argparse.Namespace) -> int:
         return run_each(options, parameters)
     if options.engine != LOCAL or options.address or options.workers:
         raise UserError("--engine ray is for --each; --devices divides one training")
-    check_model_name(options.output)
-    check_writable(options.output)
+    check_model_path(options.output)
     from igd.training.distributed import is_launched, launch, make_fabric
 
     if is_launched():

@@ -32,11 +32,10 @@ def run(options: argparse.Namespace) -> int:
     refuse_export(options.model, "update")
     check_order(options.model, [options.images], "update")
     from igd.detector import IGD
-    from igd.files import check_model_name, check_writable, locked
+    from igd.files import check_model_path, locked
 
     target = options.output or options.model
-    check_model_name(target)
-    check_writable(target)
+    check_model_path(target)
     with locked(target, "writing"), warnings_as_lines():
         detector = IGD.load(options.model)
         detector.strict = options.strict

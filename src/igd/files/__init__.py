@@ -98,19 +98,22 @@ def check_writable(path: Path) -> None:
     _remove_abandoned(path)
 
 
-def check_model_name(path: Path) -> None:
-    """Refuse a name under which a model file would be taken for an exported one."""
+def check_model_path(path: Path) -> None:
+    """Refuse what `check_writable` does, and a name under which a model file would be taken for an
+    exported one.
+    """
     if path.suffix.lower() == EXPORTED:
         raise UserError(
             f"{path}: {EXPORTED} is for models that igd export writes; name a model file, such as "
             f"{path.with_suffix('.igd')}"
         )
+    check_writable(path)
 
 
 def check_readable(path: Path) -> None:
     """Refuse a file or a folder that is there and whose contents are not for this user."""
     if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
-        raise UserError(f"{path}: can't be read (permission denied); give yourself the right to")
+        raise UserError(f"{path}: can't be read (permission denied); make it readable for you")
 
 
 def read_whole(path: Path) -> bytes:

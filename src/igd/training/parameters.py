@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from igd.errors import UserError
-from igd.inference.header import LARGEST
 
 if TYPE_CHECKING:
     from igd.data.geometry import Fit
@@ -196,5 +195,7 @@ PLACES = ("feature_cache", "weights")
 
 
 def check_seed(seed: int) -> None:
+    from igd.inference.header import LARGEST  # which NumPy and Pillow come with
+
     if not 0 <= seed <= LARGEST:
         raise UserError(f"seed is {seed}; it must lie between 0 and {LARGEST}")
